@@ -1,0 +1,267 @@
+#include <array>
+
+#include "api/decode_parts.h"
+#include "api/pod_request.h"
+
+namespace hopwise::api {
+namespace {
+
+// A port as written; which host port it takes depends on hostNetwork, which may come later.
+struct PortDraft {
+  HostPort port;
+  int32_t container_port = 0;
+};
+
+// A pod while its fields come in, in any order.
+struct PodDraft {
+  Pod pod;
+  PodResources resources;
+  std::vector<PortDraft> ports;
+  bool host_network = false;
+};
+
+struct ContainerDraft {
+  ContainerResources resources;
+  std::vector<PortDraft> ports;
+};
+
+constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+
+bool DecodePort(JsonValue& value, PortDraft& out) {
+  return value.ForEachField([&](std::string_view key, JsonValue& field) {
+    if (key == "hostPort") return Decode(field, out.port.port);
+    if (key == "containerPort") return Decode(field, out.container_port);
+    if (key == "protocol") return Decode(field, out.port.protocol);
+    if (key == "hostIP") return Decode(field, out.port.ip);
+    return true;
+  });
+}
+
+bool DecodeContainer(JsonValue& value, ContainerDraft& out) {
+  return value.ForEachField([&](std::string_view key, JsonValue& field) {
+    if (key == "resources") return Decode(field, out.resources);
+    if (key == "ports") {
+      return field.ForEachItem(
+          [&](JsonValue& item) { return DecodePort(item, out.ports.emplace_back()); });
+    }
+    if (key != "restartPolicy") return true;
+    std::string_view policy;
+    if (!field.ReadString(policy)) return false;
+    out.resources.sidecar = policy == "Always";
+    return true;
+  });
+}
+
+bool DecodeContainers(JsonValue& value, PodDraft& out, std::vector<ContainerResources>& list) {
+  list.clear();
+  return value.ForEachItem([&](JsonValue& item) {
+    ContainerDraft container;
+    if (!DecodeContainer(item, container)) return false;
+    list.push_back(std::move(container.resources));
+    for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
+    return true;
+  });
+}
+
+bool ReadContainers(JsonValue& value, PodDraft& out) {
+  return DecodeContainers(value, out, out.resources.containers);
+}
+
+bool ReadInitContainers(JsonValue& value, PodDraft& out) {
+  return DecodeContainers(value, out, out.resources.init);
+}
+
+bool ReadOverhead(JsonValue& value, PodDraft& out) {
+  return DecodeRequests(value, out.resources.overhead);
+}
+
+bool ReadPodResources(JsonValue& value, PodDraft& out) { return Decode(value, out.resources.pod); }
+
+bool ReadToleration(JsonValue& value, std::vector<Toleration>& out) {
+  Toleration toleration;
+  bool known = true;
+  const bool ok = value.ForEachField([&](std::string_view key, JsonValue& field) {
+    if (key == "key") return Decode(field, toleration.key);
+    if (key == "value") return Decode(field, toleration.value);
+    if (key == "effect") return Decode(field, toleration.effect);
+    if (key != "operator") return true;
+    std::string_view op;
+    if (!field.ReadString(op)) return false;
+    toleration.exists = op == "Exists";
+    known = toleration.exists || op == "Equal" || op.empty();
+    if (!known) field.Warn("\"" + std::string(op) + "\" is no operator we know; not tolerated");
+    return true;
+  });
+  if (ok && known) out.push_back(std::move(toleration));
+  return ok;
+}
+
+bool ReadTolerations(JsonValue& value, PodDraft& out) {
+  out.pod.tolerations.clear();
+  return value.ForEachItem(
+      [&](JsonValue& item) { return ReadToleration(item, out.pod.tolerations); });
+}
+
+bool DecodeRequirements(JsonValue& value, std::vector<Requirement>& out) {
+  out.clear();
+  return value.ForEachItem(
+      [&](JsonValue& item) { return DecodeNodeRequirement(item, out.emplace_back()); });
+}
+
+bool DecodeTerm(JsonValue& value, NodeSelectorTerm& out) {
+  return value.ForEachField([&](std::string_view key, JsonValue& field) {
+    if (key == "matchExpressions") return DecodeRequirements(field, out.expressions);
+    if (key == "matchFields") return DecodeRequirements(field, out.fields);
+    return true;
+  });
+}
+
+bool ReadNodeAffinity(JsonValue& value, PodDraft& out) {
+  return value.ForEachField([&](std::string_view key, JsonValue& required) {
+    if (key != kRequired) return true;
+    std::vector<NodeSelectorTerm>& terms = out.pod.required_node_affinity.emplace();
+    return required.ForEachField([&](std::string_view name, JsonValue& list) {
+      if (name != "nodeSelectorTerms") return true;
+      return list.ForEachItem(
+          [&](JsonValue& item) { return DecodeTerm(item, terms.emplace_back()); });
+    });
+  });
+}
+
+// Notes the field as unevaluated when a required term stands in it.
+bool ReadPodAffinity(JsonValue& value, PodDraft& out) {
+  bool any = false;
+  const bool ok = value.ForEachField([&](std::string_view key, JsonValue& required) {
+    if (key != kRequired) return true;
+    return required.ForEachItem([&](JsonValue&) { return any = true; });
+  });
+  if (ok && any) out.pod.unevaluated.push_back({PathText(value.path())});
+  return ok;
+}
+
+constexpr std::array<JsonField<PodDraft>, 3> kAffinity = {{
+    {"nodeAffinity", ReadNodeAffinity},
+    {"podAffinity", ReadPodAffinity},
+    {"podAntiAffinity", ReadPodAffinity},
+}};
+
+// Only ScheduleAnyway is a wish; the field is required, so its absence is no wish either.
+bool ReadSpread(JsonValue& value, PodDraft& out) {
+  bool any = false;
+  const bool ok = value.ForEachItem([&](JsonValue& item) {
+    std::string_view when;
+    const bool read = item.ForEachField([&](std::string_view key, JsonValue& field) {
+      return key != "whenUnsatisfiable" || field.ReadString(when);
+    });
+    any = any || when != "ScheduleAnyway";
+    return read;
+  });
+  if (ok && any) out.pod.unevaluated.push_back({PathText(value.path())});
+  return ok;
+}
+
+bool ReadVolumes(JsonValue& value, PodDraft& out) {
+  return value.ForEachItem([&](JsonValue& item) {
+    std::string name;
+    std::string_view type;
+    const bool ok = item.ForEachField([&](std::string_view key, JsonValue& field) {
+      if (key == "name") return Decode(field, name);
+      if (key == "persistentVolumeClaim") type = "PersistentVolumeClaim";
+      if (key == "ephemeral") type = "ephemeral";
+      return true;
+    });
+    if (ok && !type.empty()) {
+      out.pod.unevaluated.push_back({"spec.volumes[" + name + "] (" + std::string(type) + ")"});
+    }
+    return ok;
+  });
+}
+
+bool ReadResourceClaims(JsonValue& value, PodDraft& out) {
+  bool any = false;
+  if (!value.ForEachItem([&](JsonValue&) { return any = true; })) return false;
+  if (any) out.pod.unevaluated.push_back({PathText(value.path())});
+  return true;
+}
+
+bool ReadGates(JsonValue& value, PodDraft& out) {
+  out.pod.scheduling_gates.clear();
+  return value.ForEachItem([&](JsonValue& item) {
+    return item.ForEachField([&](std::string_view key, JsonValue& field) {
+      return key != "name" || Decode(field, out.pod.scheduling_gates.emplace_back());
+    });
+  });
+}
+
+// Into, for a member of the pod within the draft.
+template <auto Member>
+bool OfPod(JsonValue& value, PodDraft& out) {
+  return Decode(value, out.pod.*Member);
+}
+
+bool ReadPhase(JsonValue& value, PodDraft& out) {
+  std::string_view phase;
+  if (!value.ReadString(phase)) return false;
+  out.pod.phase = phase.empty() || phase == "Pending" ? PodPhase::kPending
+                  : phase == "Running"                ? PodPhase::kRunning
+                  : phase == "Succeeded"              ? PodPhase::kSucceeded
+                  : phase == "Failed"                 ? PodPhase::kFailed
+                                                      : PodPhase::kUnknown;
+  return true;
+}
+
+constexpr std::array<JsonField<PodDraft>, 18> kSpec = {{
+    {"schedulerName", OfPod<&Pod::scheduler_name>},
+    {"nodeName", OfPod<&Pod::node_name>},
+    {"priorityClassName", OfPod<&Pod::priority_class>},
+    {"priority", OfPod<&Pod::priority>},
+    {"preemptionPolicy", OfPod<&Pod::preemption_policy>},
+    {"restartPolicy", OfPod<&Pod::restart_policy>},
+    {"nodeSelector", OfPod<&Pod::node_selector>},
+    {"hostNetwork", Into<&PodDraft::host_network>},
+    {"containers", ReadContainers},
+    {"initContainers", ReadInitContainers},
+    {"overhead", ReadOverhead},
+    {"resources", ReadPodResources},
+    {"tolerations", ReadTolerations},
+    {"affinity", Within<kAffinity>},
+    {"topologySpreadConstraints", ReadSpread},
+    {"volumes", ReadVolumes},
+    {"resourceClaims", ReadResourceClaims},
+    {"schedulingGates", ReadGates},
+}};
+constexpr std::array<JsonField<PodDraft>, 3> kStatus = {{
+    {"phase", ReadPhase},
+    {"conditions", OfPod<&Pod::conditions>},
+    {"nominatedNodeName", OfPod<&Pod::nominated_node>},
+}};
+constexpr std::array<JsonField<PodDraft>, 3> kRoot = {{
+    {"metadata", OfPod<&Pod::meta>},
+    {"spec", Within<kSpec>},
+    {"status", Within<kStatus>},
+}};
+
+// With hostNetwork a container's port is one of the node's.
+void TakeHostPorts(PodDraft& draft) {
+  for (PortDraft& port : draft.ports) {
+    if (port.port.port == 0 && draft.host_network) port.port.port = port.container_port;
+    if (port.port.port == 0) continue;
+    if (port.port.protocol.empty()) port.port.protocol = "TCP";
+    draft.pod.host_ports.push_back(std::move(port.port));
+  }
+}
+
+}  // namespace
+
+bool DecodePod(JsonObject& object, Object& out) {
+  PodDraft draft;
+  if (!ReadRoot<kRoot>(object, draft)) return false;
+  TakeHostPorts(draft);
+  if (draft.pod.scheduler_name.empty()) draft.pod.scheduler_name = "default-scheduler";
+  draft.pod.request = EffectiveRequest(draft.resources);
+  draft.pod.best_effort = IsBestEffort(draft.resources);
+  out.emplace<Pod>(std::move(draft.pod));
+  return true;
+}
+
+}  // namespace hopwise::api

@@ -1,0 +1,158 @@
+#include "cli/io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+namespace hopwise::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Problems that are printed one by one; more are counted, so that a file of garbage does not flood the terminal.
+constexpr size_t kMaxShown = 100;
+
+Error SystemError(const std::string& path) {
+  return {ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(errno))};
+}
+
+bool IsManifest(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".yaml" || extension == ".yml" || extension == ".json";
+}
+
+Result<std::vector<std::string>> FilesIn(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code failed;
+  fs::directory_iterator at(directory, failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    std::error_code ignored;
+    if (IsManifest(at->path()) && !at->is_directory(ignored)) {
+      files.push_back(at->path().string());
+    }
+  }
+  if (failed) {
+    return Fail(ErrorCode::kIo, fmt::format("{}: {}", directory, failed.message()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Status Load(Io& io, const std::string& path, sim::Manifest& manifest) {
+  if (path == "-") {
+    const std::string text(std::istreambuf_iterator<char>(io.in), {});
+    sim::AddManifest("<stdin>", text, manifest);
+    return {};
+  }
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    const Result<std::string> text = ReadFile(path);
+    if (!text) {
+      return tl::unexpected(text.error());
+    }
+    sim::AddManifest(path, *text, manifest);
+    return {};
+  }
+  const Result<std::vector<std::string>> files = FilesIn(path);
+  if (!files) {
+    return tl::unexpected(files.error());
+  }
+  if (files->empty()) {
+    manifest.warnings.push_back(path + ": no *.yaml, *.yml or *.json in this directory");
+  }
+  for (const std::string& file : *files) {
+    const Result<std::string> text = ReadFile(file);
+    if (!text) {
+      return tl::unexpected(text.error());
+    }
+    sim::AddManifest(file, *text, manifest);
+  }
+  return {};
+}
+
+}  // namespace
+
+void Complain(Io& io, std::string_view text) { io.err << "hopwise: " << text << "\n"; }
+void WarnUser(Io& io, std::string_view text) { io.err << "hopwise: warning: " << text << "\n"; }
+
+Result<std::string> ReadFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return tl::unexpected(SystemError(path));
+  }
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) {
+    return tl::unexpected(SystemError(path));
+  }
+  return text;
+}
+
+Status WriteFile(const std::string& path, std::string_view text) {
+  const std::string draft = path + ".part";
+  errno = 0;
+  {
+    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    file.flush();
+    if (!file) {
+      return tl::unexpected(SystemError(draft));
+    }
+  }
+  std::error_code failed;
+  fs::rename(draft, path, failed);
+  if (failed) {
+    return Fail(ErrorCode::kIo, fmt::format("{}: {}", path, failed.message()));
+  }
+  return {};
+}
+
+Result<sim::Manifest> LoadStep(Io& io, const std::string& path) { return LoadFiles(io, {path}); }
+
+Result<sim::Manifest> LoadFiles(Io& io, const std::vector<std::string>& paths) {
+  sim::Manifest manifest;
+  for (const std::string& path : paths) {
+    if (Status status = Load(io, path, manifest); !status) {
+      return tl::unexpected(status.error());
+    }
+  }
+  sim::FinishManifest(manifest);
+  return manifest;
+}
+
+bool Accept(Io& io, const sim::Manifest& manifest, bool keep_going, bool quiet) {
+  for (size_t i = 0; i < std::min(manifest.problems.size(), kMaxShown); ++i) {
+    Complain(io, sim::ToText(manifest.problems[i]));
+  }
+  if (manifest.problems.size() > kMaxShown) {
+    Complain(io, fmt::format("and {} more documents that cannot be used",
+                             manifest.problems.size() - kMaxShown));
+  }
+  if (!quiet) {
+    for (size_t i = 0; i < std::min(manifest.warnings.size(), kMaxShown); ++i) {
+      WarnUser(io, manifest.warnings[i]);
+    }
+    if (manifest.warnings.size() > kMaxShown) {
+      WarnUser(io, fmt::format("and {} more warnings", manifest.warnings.size() - kMaxShown));
+    }
+  }
+  if (manifest.problems.empty()) {
+    return true;
+  }
+  if (keep_going) {
+    WarnUser(io, fmt::format("going on without {} documents", manifest.problems.size()));
+  }
+  return keep_going;
+}
+
+}  // namespace hopwise::cli

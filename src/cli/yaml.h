@@ -1,0 +1,12 @@
+// JSON as YAML: block style, members in order, text quoted whenever any reader of YAML could take it for something else.
+#pragma once
+
+#include <string>
+
+#include "sim/json.h"
+
+namespace hopwise::cli {
+
+std::string ToYaml(const sim::Json& value);
+
+}  // namespace hopwise::cli

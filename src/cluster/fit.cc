@@ -1,0 +1,518 @@
+#include "cluster/fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "api/meta.h"
+#include "base/check.h"
+#include "base/int128.h"
+#include "base/quantity.h"
+#include "cluster/state.h"
+
+namespace hopwise::cluster {
+namespace {
+
+// Nodes handled at a time, so that the intermediate counts stay in the first-level cache.
+constexpr size_t kBlock = 2048;
+// Up to this many pods per node the fit is counted by comparisons, which vectorise; above it by multiplication.
+constexpr int64_t kCompareUpTo = 4;
+// A shape that missed more than this share of the nodes is swept afresh rather than mended.
+constexpr size_t kFollowShare = 4;
+
+void AppendNumber(std::string& out, int64_t value) {
+  char buffer[24];
+  const auto done = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  out.append(buffer, done.ptr);
+  out.push_back('\x1f');
+}
+
+void AppendText(std::string& out, std::string_view text) {
+  AppendNumber(out, static_cast<int64_t>(text.size()));
+  out.append(text);
+}
+
+void AppendRequirement(std::string& out, const api::Requirement& requirement) {
+  AppendText(out, requirement.key);
+  AppendNumber(out, static_cast<int64_t>(requirement.op));
+  AppendNumber(out, static_cast<int64_t>(requirement.values.size()));
+  for (const std::string& value : requirement.values) {
+    AppendText(out, value);
+  }
+}
+
+void AppendRequirements(std::string& out, const std::vector<api::Requirement>& requirements) {
+  AppendNumber(out, static_cast<int64_t>(requirements.size()));
+  for (const api::Requirement& requirement : requirements) {
+    AppendRequirement(out, requirement);
+  }
+}
+
+bool PortsClash(const api::HostPort& a, const api::HostPort& b) {
+  const bool any = a.ip.empty() || b.ip.empty() || a.ip == "0.0.0.0" || b.ip == "0.0.0.0";
+  return a.port == b.port && a.protocol == b.protocol && (any || a.ip == b.ip);
+}
+
+// counts[i] = min(counts[i], floor(free / amount)), free = allocatable - used, for one block. `most` bounds every quotient.
+void NarrowByCompare(const int64_t* allocatable, const int64_t* used, int64_t amount, int64_t most, uint16_t* counts,
+                     size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t free = allocatable[i] - used[i];
+    uint16_t fits = 0;
+    for (int64_t k = 1; k <= most; ++k) {
+      fits = static_cast<uint16_t>(fits + (free >= k * amount ? 1 : 0));
+    }
+    counts[i] = std::min(counts[i], fits);
+  }
+}
+
+// Division by a fixed amount: multiply with floor(2^64 / amount), which is at most one too low, and mend.
+void NarrowByDivision(const int64_t* allocatable, const int64_t* used, int64_t amount, uint16_t* counts, size_t n) {
+  const auto divisor = static_cast<uint64_t>(amount);
+  const auto inverse = static_cast<uint64_t>((Uint128{1} << 64) / (divisor == 1 ? 2 : divisor));
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t free = allocatable[i] - used[i];
+    const uint64_t room = free > 0 ? static_cast<uint64_t>(free) : 0;
+    uint64_t fits = divisor == 1 ? room : static_cast<uint64_t>((Uint128{room} * inverse) >> 64);
+    fits += divisor != 1 && room - fits * divisor >= divisor ? 1U : 0U;
+    counts[i] = std::min<uint16_t>(counts[i], static_cast<uint16_t>(std::min<uint64_t>(fits, kMaxFitPerNode)));
+  }
+}
+
+}  // namespace
+
+std::string PredicateSet::Key() const {
+  std::string key;
+  AppendRequirements(key, selector);
+  AppendNumber(key, has_affinity ? 1 : 0);
+  AppendNumber(key, static_cast<int64_t>(affinity.size()));
+  for (const api::NodeSelectorTerm& term : affinity) {
+    AppendRequirements(key, term.expressions);
+    AppendRequirements(key, term.fields);
+  }
+  AppendNumber(key, static_cast<int64_t>(tolerations.size()));
+  for (const api::Toleration& t : tolerations) {
+    AppendText(key, t.key);
+    AppendText(key, t.value);
+    AppendText(key, t.effect);
+    AppendNumber(key, t.exists ? 1 : 0);
+  }
+  AppendNumber(key, static_cast<int64_t>(ports.size()));
+  for (const api::HostPort& p : ports) {
+    AppendText(key, p.ip);
+    AppendText(key, p.protocol);
+    AppendNumber(key, p.port);
+  }
+  for (const auto& requirements : extra) {
+    AppendRequirements(key, requirements);
+  }
+  return key;
+}
+
+ClassId FitCache::InternClass(const Request& request) {
+  std::string key;
+  for (const auto& [r, amount] : request) {
+    AppendNumber(key, r.value);
+    AppendNumber(key, amount);
+  }
+  const StringId id = class_keys_.Intern(key);
+  if (id.index() == classes_.size()) {
+    classes_.push_back({request});
+  }
+  return ClassId(id.value);
+}
+
+PredicateId FitCache::InternPredicates(const PredicateSet& set) {
+  const StringId id = predicate_keys_.Intern(set.Key());
+  if (id.index() == predicates_.size()) {
+    Predicates p;
+    p.set = set;
+    p.trivial = set.selector.empty() && !set.has_affinity && set.ports.empty() && set.extra.empty();
+    predicates_.push_back(std::move(p));
+  }
+  return PredicateId(id.value);
+}
+
+ShapeId FitCache::InternShape(ClassId resource_class, PredicateId predicates) {
+  std::string key;
+  AppendNumber(key, resource_class.value);
+  AppendNumber(key, predicates.value);
+  const StringId id = shape_keys_.Intern(key);
+  if (id.index() == shapes_.size()) {
+    Shape shape;
+    shape.resource_class = resource_class;
+    shape.predicates = predicates;
+    shapes_.push_back(std::move(shape));
+  }
+  return ShapeId(id.value);
+}
+
+const PredicateSet& FitCache::ShapePredicates(ShapeId s) const {
+  return predicates_[shapes_[s.index()].predicates.index()].set;
+}
+
+namespace {
+
+// Labels of a node looked up through the state's string pool.
+class NodeLabels {
+ public:
+  NodeLabels(const State& state, const NodeRecord& node) : state_(state), node_(node) {}
+
+  [[nodiscard]] const std::string* Find(std::string_view key) const {
+    const StringId id = state_.strings().Find(key);
+    if (!id.valid()) {
+      return nullptr;
+    }
+    const auto at = std::ranges::lower_bound(node_.labels, id, {}, [](const auto& pair) { return pair.first; });
+    return at != node_.labels.end() && at->first == id ? &state_.Text(at->second) : nullptr;
+  }
+
+ private:
+  const State& state_;
+  const NodeRecord& node_;
+};
+
+bool ParseInteger(const std::string& text, int64_t& out) {
+  const auto done = std::from_chars(text.data(), text.data() + text.size(), out);
+  return done.ec == std::errc() && done.ptr == text.data() + text.size();
+}
+
+bool MatchesValue(const api::Requirement& requirement, const std::string* value) {
+  int64_t have = 0;
+  int64_t want = 0;
+  switch (requirement.op) {
+    case api::Operator::kIn:
+      return value != nullptr && std::ranges::find(requirement.values, *value) != requirement.values.end();
+    case api::Operator::kNotIn:
+      return value == nullptr || std::ranges::find(requirement.values, *value) == requirement.values.end();
+    case api::Operator::kExists:
+      return value != nullptr;
+    case api::Operator::kDoesNotExist:
+      return value == nullptr;
+    case api::Operator::kGt:
+    case api::Operator::kLt:
+      if (value == nullptr || requirement.values.size() != 1 || !ParseInteger(*value, have) ||
+          !ParseInteger(requirement.values.front(), want)) {
+        return false;
+      }
+      return requirement.op == api::Operator::kGt ? have > want : have < want;
+  }
+  return false;
+}
+
+bool MatchesAll(const std::vector<api::Requirement>& requirements, const NodeLabels& labels) {
+  return std::ranges::all_of(requirements, [&](const api::Requirement& requirement) {
+    return MatchesValue(requirement, labels.Find(requirement.key));
+  });
+}
+
+bool MatchesTerm(const api::NodeSelectorTerm& term, const NodeRecord& node, const NodeLabels& labels) {
+  if (term.expressions.empty() && term.fields.empty()) {
+    return false;  // as kube-scheduler: an empty term selects nothing
+  }
+  const bool fields = std::ranges::all_of(term.fields, [&](const api::Requirement& field) {
+    return field.key == "metadata.name" && MatchesValue(field, &node.name);
+  });
+  return fields && MatchesAll(term.expressions, labels);
+}
+
+bool ToleratesAll(const std::vector<api::Toleration>& tolerations, const std::vector<api::Taint>& taints) {
+  return std::ranges::all_of(taints, [&](const api::Taint& taint) {
+    if (taint.effect == "PreferNoSchedule") {
+      return true;
+    }
+    return std::ranges::any_of(tolerations,
+                               [&](const api::Toleration& t) { return api::Tolerates(t, taint); });
+  });
+}
+
+bool ToleratesCordon(const std::vector<api::Toleration>& tolerations) {
+  const api::Taint cordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
+  return std::ranges::any_of(tolerations, [&](const api::Toleration& t) { return api::Tolerates(t, cordon); });
+}
+
+NodeVerdict JudgeTraits(const State& state, const NodeRecord& node, const PredicateSet& set) {
+  if (!node.alive) {
+    return NodeVerdict::kGone;
+  }
+  if (!node.ready) {
+    return NodeVerdict::kNotReady;
+  }
+  if (node.unschedulable && !ToleratesCordon(set.tolerations)) {
+    return NodeVerdict::kUnschedulable;
+  }
+  if (!node.taints.empty() && !ToleratesAll(set.tolerations, node.taints)) {
+    return NodeVerdict::kTaint;
+  }
+  const NodeLabels labels(state, node);
+  if (!MatchesAll(set.selector, labels)) {
+    return NodeVerdict::kSelector;
+  }
+  if (set.has_affinity && std::ranges::none_of(set.affinity, [&](const api::NodeSelectorTerm& term) {
+        return MatchesTerm(term, node, labels);
+      })) {
+    return NodeVerdict::kAffinity;
+  }
+  for (const auto& requirements : set.extra) {
+    if (!MatchesAll(requirements, labels)) {
+      return NodeVerdict::kAffinity;
+    }
+  }
+  return NodeVerdict::kFits;
+}
+
+bool PortsFree(const NodeRecord& node, const PredicateSet& set) {
+  return std::ranges::none_of(set.ports, [&](const api::HostPort& wanted) {
+    return std::ranges::any_of(node.ports, [&](const auto& taken) { return PortsClash(wanted, taken.second); });
+  });
+}
+
+}  // namespace
+
+bool FitCache::Allowed(NodeId node, const PredicateSet& set, NodeVerdict* why) const {
+  const NodeRecord& record = state_.node(node);
+  NodeVerdict verdict = JudgeTraits(state_, record, set);
+  if (verdict == NodeVerdict::kFits && !set.ports.empty() && !PortsFree(record, set)) {
+    verdict = NodeVerdict::kPort;
+  }
+  if (why != nullptr) {
+    *why = verdict;
+  }
+  return verdict == NodeVerdict::kFits;
+}
+
+NodeVerdict FitCache::Judge(NodeId node, ShapeId shape) const {
+  NodeVerdict verdict = NodeVerdict::kFits;
+  if (!Allowed(node, ShapePredicates(shape), &verdict)) {
+    return verdict;
+  }
+  return state_.columns().Fit(node, ShapeRequest(shape)) > 0 ? NodeVerdict::kFits : NodeVerdict::kResources;
+}
+
+int64_t FitCache::FitWith(NodeId node, ShapeId shape, const std::vector<int64_t>* extra_used) const {
+  const PredicateSet& set = ShapePredicates(shape);
+  if (!Allowed(node, set, nullptr)) {
+    return 0;
+  }
+  int64_t fit = set.ports.empty() ? kMaxFitPerNode : 1;
+  const Columns& columns = state_.columns();
+  for (const auto& [r, amount] : ShapeRequest(shape)) {
+    int64_t free = SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
+    if (extra_used != nullptr && r.index() < extra_used->size()) {
+      free = SaturatingSub(free, (*extra_used)[r.index()]);
+    }
+    fit = std::min(fit, free < amount ? 0 : free / amount);
+  }
+  return fit;
+}
+
+int64_t FitCache::FitEmpty(NodeId node, ShapeId shape) const {
+  const PredicateSet& set = ShapePredicates(shape);
+  if (JudgeTraits(state_, state_.node(node), set) != NodeVerdict::kFits) {
+    return 0;
+  }
+  const int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
+  return std::min(most, state_.columns().FitEmpty(node, ShapeRequest(shape)));
+}
+
+void FitCache::UpdatePredicates(Predicates& p) {
+  const Journal& journal = state_.columns().traits_journal();
+  const size_t nodes = state_.node_slots();
+  const Journal::Tail tail = journal.Since(p.fresh ? p.seen : 0);
+  p.bits.resize((nodes + 63) / 64, 0);
+  if (p.fresh && tail.complete && tail.nodes.size() <= nodes / kFollowShare + 1) {
+    for (const NodeId node : tail.nodes) {
+      const uint64_t bit = uint64_t{1} << (node.index() % 64);
+      uint64_t& word = p.bits[node.index() / 64];
+      word = Allowed(node, p.set, nullptr) ? word | bit : word & ~bit;
+    }
+  } else {
+    std::ranges::fill(p.bits, 0);
+    for (size_t n = 0; n < nodes; ++n) {
+      const NodeRecord& record = state_.node(NodeId(n));
+      // Most nodes of a cluster are plain; only the others need the full judgement when nothing is demanded of them.
+      const bool plain = record.alive && record.ready && !record.unschedulable && record.taints.empty();
+      if ((plain && p.trivial) || (record.alive && Allowed(NodeId(n), p.set, nullptr))) {
+        p.bits[n / 64] |= uint64_t{1} << (n % 64);
+      }
+    }
+  }
+  p.fresh = true;
+  p.seen = journal.end();
+}
+
+void FitCache::Recompute(Shape& s) {
+  const Columns& columns = state_.columns();
+  const size_t nodes = state_.node_slots();
+  const Request& request = ClassRequest(s.resource_class);
+  const Predicates& p = predicates_[s.predicates.index()];
+  ShapeFit& data = *s.data;
+  data.fit.resize(nodes);
+  int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
+  for (const auto& [r, amount] : request) {
+    most = std::min(most, columns.max_allocatable(r) / amount);
+  }
+  data.max_fit = static_cast<uint16_t>(most);
+  const auto start = static_cast<uint16_t>(most);
+  for (size_t lo = 0; lo < nodes; lo += kBlock) {
+    const size_t n = std::min(kBlock, nodes - lo);
+    uint16_t* counts = data.fit.data() + lo;
+    for (size_t i = 0; i < n; ++i) {
+      const uint64_t bit = (p.bits[(lo + i) / 64] >> ((lo + i) % 64)) & 1U;
+      counts[i] = bit != 0 ? start : uint16_t{0};
+    }
+    for (const auto& [r, amount] : request) {
+      const int64_t* allocatable = columns.allocatable(r).data() + lo;
+      const int64_t* used = columns.used(r).data() + lo;
+      if (most <= kCompareUpTo) {
+        NarrowByCompare(allocatable, used, amount, most, counts, n);
+      } else {
+        NarrowByDivision(allocatable, used, amount, counts, n);
+      }
+    }
+  }
+  data.sums.clear();
+}
+
+void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree, std::vector<int64_t>& sums) const {
+  const size_t domains = tree.domains.size();
+  sums.assign(domains, 0);
+  // Children come after their parents, so walking backwards every domain is complete before it is added to its parent.
+  for (size_t d = domains; d-- > 0;) {
+    const topology::Domain& domain = tree.domains[d];
+    int64_t sum = sums[d];
+    for (uint32_t at = domain.lo; at < domain.direct; ++at) {
+      sum += data.fit[tree.order[at].index()];
+    }
+    sums[d] = sum;
+    if (domain.parent.valid()) {
+      sums[domain.parent.index()] += sum;
+    }
+  }
+}
+
+std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tree) {
+  Shape& s = shapes_[shape.index()];
+  Predicates& p = predicates_[s.predicates.index()];
+  UpdatePredicates(p);
+  const Columns& columns = state_.columns();
+  const Request& request = ClassRequest(s.resource_class);
+  const std::vector<int64_t> nothing_used(kBlock, 0);
+  const size_t nodes = state_.node_slots();
+  ShapeFit empty;
+  empty.fit.resize(nodes);
+  const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
+  for (size_t lo = 0; lo < nodes; lo += kBlock) {
+    const size_t n = std::min(kBlock, nodes - lo);
+    uint16_t* counts = empty.fit.data() + lo;
+    for (size_t i = 0; i < n; ++i) {
+      // A port in use is no lasting obstacle, so only traits count here.
+      const bool allowed = ((p.bits[(lo + i) / 64] >> ((lo + i) % 64)) & 1U) != 0 ||
+                           (!p.set.ports.empty() &&
+                            JudgeTraits(state_, state_.node(NodeId(lo + i)), p.set) == NodeVerdict::kFits);
+      counts[i] = allowed ? static_cast<uint16_t>(most) : uint16_t{0};
+    }
+    for (const auto& [r, amount] : request) {
+      NarrowByDivision(columns.allocatable(r).data() + lo, nothing_used.data(), amount, counts, n);
+    }
+  }
+  std::vector<int64_t> sums;
+  SumTree(empty, tree, sums);
+  return sums;
+}
+
+void FitCache::Follow(Shape& s, const std::vector<const topology::Tree*>& trees) {
+  ShapeFit& data = *s.data;
+  const Columns& columns = state_.columns();
+  const Predicates& p = predicates_[s.predicates.index()];
+  const Request& request = ClassRequest(s.resource_class);
+  const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
+  for (const NodeId node : columns.room_journal().Since(s.seen).nodes) {
+    const bool allowed = ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0;
+    const auto now = static_cast<uint16_t>(allowed ? std::min(most, columns.Fit(node, request)) : 0);
+    const int64_t delta = int64_t{now} - data.fit[node.index()];
+    if (delta == 0) {
+      continue;
+    }
+    data.fit[node.index()] = now;
+    data.max_fit = std::max(data.max_fit, now);
+    for (size_t t = 0; t < data.sums.size(); ++t) {
+      if (data.sums[t].empty()) {
+        continue;
+      }
+      for (DomainId d = trees[t]->leaf_of[node.index()]; d.valid(); d = trees[t]->at(d).parent) {
+        data.sums[t][d.index()] += delta;
+      }
+    }
+  }
+}
+
+const ShapeFit& FitCache::Get(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                              uint64_t topology_version) {
+  Shape& s = shapes_[shape.index()];
+  s.last_use = ++clock_;
+  Predicates& p = predicates_[s.predicates.index()];
+  UpdatePredicates(p);
+  const Journal& journal = state_.columns().room_journal();
+  const Journal::Tail tail = journal.Since(s.data ? s.seen : 0);
+  const size_t nodes = state_.node_slots();
+  const bool follow = s.data && tail.complete && s.data->fit.size() == nodes &&
+                      tail.nodes.size() <= nodes / kFollowShare + 1;
+  if (s.data && s.topology_version != topology_version) {
+    s.data->sums.clear();
+  }
+  if (follow) {
+    Follow(s, trees);
+  } else {
+    if (!s.data) {
+      s.data = std::make_unique<ShapeFit>();
+      held_ += nodes * sizeof(uint16_t);
+      Evict(shape);
+    }
+    Recompute(s);
+  }
+  s.seen = journal.end();
+  s.topology_version = topology_version;
+  s.data->sums.resize(trees.size());
+  return *s.data;
+}
+
+const std::vector<int64_t>& FitCache::Sums(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                                           size_t tree) {
+  ShapeFit& data = *shapes_[shape.index()].data;
+  if (data.sums[tree].empty()) {
+    SumTree(data, *trees[tree], data.sums[tree]);
+  }
+  return data.sums[tree];
+}
+
+void FitCache::Evict(ShapeId keep) {
+  while (held_ > budget_) {
+    size_t oldest = shapes_.size();
+    for (size_t i = 0; i < shapes_.size(); ++i) {
+      if (shapes_[i].data && i != keep.index() && (oldest == shapes_.size() || shapes_[i].last_use < shapes_[oldest].last_use)) {
+        oldest = i;
+      }
+    }
+    if (oldest == shapes_.size()) {
+      return;
+    }
+    held_ -= std::min(held_, shapes_[oldest].data->fit.capacity() * sizeof(uint16_t));
+    shapes_[oldest].data.reset();
+  }
+}
+
+size_t FitCache::MemoryBytes() const {
+  size_t bytes = 0;
+  for (const Shape& s : shapes_) {
+    if (s.data) {
+      bytes += s.data->fit.capacity() * sizeof(uint16_t);
+      for (const auto& sums : s.data->sums) {
+        bytes += sums.capacity() * sizeof(int64_t);
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace hopwise::cluster

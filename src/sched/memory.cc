@@ -1,0 +1,208 @@
+#include "sched/memory.h"
+
+#include <algorithm>
+
+namespace hopwise::sched {
+namespace {
+
+// Texts kept per question; gangs of one question rarely ask for more different amounts.
+constexpr size_t kMostTexts = 64;
+
+// The most pods (in whole units) that a domain on the node's path allows.
+int64_t RoomAround(cluster::State& state, const Question& question, NodeId node) {
+  const auto& trees = state.trees();
+  const cluster::ShapeFit& fit = state.fits().Get(question.shape, trees, state.trees_version());
+  if (fit.fit[node.index()] == 0) {
+    return 0;
+  }
+  int64_t most = 0;
+  for (const TreeScope& scope : question.trees) {
+    const topology::Tree& tree = *trees[scope.tree];
+    const std::vector<int64_t>& sums = state.fits().Sums(question.shape, trees, scope.tree);
+    for (DomainId d = tree.leaf_of[node.index()]; d.valid() && tree.at(d).rank <= scope.limit; d = tree.at(d).parent) {
+      most = std::max(most, sums[d.index()] / question.unit * question.unit);
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+std::optional<Question> AskedBy(cluster::State& state, GangId id, const Demand& demand, const Scope& scope) {
+  const cluster::Gang& gang = state.gang(id);
+  const Batch& batch = demand.required;
+  const size_t parts = batch.uniform.size() + (batch.loose.empty() ? 0 : 1);
+  if (demand.classes.size() != 1 || parts != 1 || !batch.singles.empty() || !demand.placed.empty()) {
+    return std::nullopt;
+  }
+  Question question;
+  question.shape = demand.classes.front();
+  question.amount = demand.required_counts.front();
+  question.key = std::to_string(question.shape.value);
+  if (scope.kind == Scope::Kind::kRuled) {
+    for (const TreeScope& tree : scope.trees) {
+      question.key += " " + std::to_string(tree.tree) + ":" + std::to_string(tree.limit);
+      question.trees.push_back(tree);
+    }
+  } else {
+    TreeScope all;
+    all.limit = state.trees()[0]->root_rank();
+    all.anchors.Finish();
+    question.trees.push_back(std::move(all));
+    question.key += " free";
+  }
+  if (!batch.uniform.empty()) {
+    const UniformGroups& u = batch.uniform.front();
+    question.unit = u.size;
+    question.key += " groups " + std::to_string(u.size);
+    for (const TreeScope& tree : question.trees) {
+      question.key += ":" + std::to_string(LimitRank(*state.trees()[tree.tree], gang.policies[u.policy].rule));
+    }
+  }
+  return question;
+}
+
+const Refusal* Memory::Recall(const Question& question, bool& exact) const {
+  const auto at = index_.find(question.key);
+  if (at == index_.end() || buckets_[at->second].refused > question.amount) {
+    return nullptr;
+  }
+  const Bucket& bucket = buckets_[at->second];
+  const auto text = bucket.refusals.find(question.amount);
+  exact = text != bucket.refusals.end();
+  return exact ? &text->second : bucket.refusals.empty() ? nullptr : &bucket.refusals.begin()->second;
+}
+
+Memory::Entry& Memory::EntryOf(GangId gang) {
+  if (entries_.size() <= gang.index()) {
+    entries_.resize(gang.index() + 1);
+  }
+  return entries_[gang.index()];
+}
+
+void Memory::Remember(const Question& question, GangId gang, const Refusal& refusal) {
+  Forget(gang);
+  const auto [at, fresh] = index_.try_emplace(question.key, buckets_.size());
+  if (fresh) {
+    buckets_.push_back({question, INT64_MAX, {}, {}});
+  }
+  Bucket& bucket = buckets_[at->second];
+  bucket.question.trees = question.trees;
+  // A bounded search that gave up proves nothing.
+  if (refusal.verdict != Verdict::kUndecided) {
+    bucket.refused = std::min(bucket.refused, question.amount);
+    if (bucket.refusals.size() < kMostTexts) {
+      bucket.refusals.insert_or_assign(question.amount, refusal);
+    }
+  }
+  bucket.gangs.emplace(question.amount, gang);
+  EntryOf(gang) = {Place::kBucket, at->second, question.amount, {}};
+  ++sleeping_;
+}
+
+void Memory::RememberAlone(GangId gang, const std::vector<ShapeId>& classes) {
+  Forget(gang);
+  alone_[gang] = classes;
+  EntryOf(gang).place = Place::kAlone;
+  ++sleeping_;
+}
+
+void Memory::RememberQueue(GangId gang) {
+  Forget(gang);
+  queued_[gang] = true;
+  EntryOf(gang).place = Place::kQueue;
+  ++sleeping_;
+}
+
+void Memory::Forget(GangId gang) {
+  Entry& entry = EntryOf(gang);
+  if (entry.place == Place::kAwake) {
+    return;
+  }
+  if (entry.place == Place::kBucket) {
+    auto& gangs = buckets_[entry.bucket].gangs;
+    const auto [first, last] = gangs.equal_range(entry.amount);
+    for (auto at = first; at != last; ++at) {
+      if (at->second == gang) {
+        gangs.erase(at);
+        break;
+      }
+    }
+  } else if (entry.place == Place::kAlone) {
+    alone_.erase(gang);
+  } else {
+    queued_.erase(gang);
+  }
+  entry = Entry();
+  --sleeping_;
+}
+
+void Memory::WakeAll(std::vector<GangId>& woken) {
+  for (size_t g = 0; g < entries_.size(); ++g) {
+    if (entries_[g].place != Place::kAwake) {
+      woken.push_back(GangId(g));
+    }
+  }
+}
+
+void Memory::ForgetAll() {
+  index_.clear();
+  buckets_.clear();
+  alone_.clear();
+  queued_.clear();
+  entries_.clear();
+  sleeping_ = 0;
+}
+
+void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier, std::vector<GangId>& woken) {
+  for (Bucket& bucket : buckets_) {
+    if (bucket.gangs.empty()) {
+      if (!roomier.empty()) {
+        bucket.refused = INT64_MAX;  // nobody waits: not worth following
+        bucket.refusals.clear();
+      }
+      continue;
+    }
+    int64_t room = 0;
+    for (const NodeId node : roomier) {
+      room = std::max(room, RoomAround(state, bucket.question, node));
+    }
+    if (room == 0) {
+      continue;
+    }
+    for (auto at = bucket.gangs.begin(); at != bucket.gangs.end() && at->first <= room; ++at) {
+      woken.push_back(at->second);
+    }
+    if (room >= bucket.refused) {
+      bucket.refused = INT64_MAX;
+      bucket.refusals.clear();
+    }
+  }
+  for (const auto& [gang, classes] : alone_) {
+    const bool helps = std::ranges::any_of(classes, [&](ShapeId shape) {
+      const cluster::ShapeFit& fit = state.fits().Get(shape, state.trees(), state.trees_version());
+      return std::ranges::any_of(roomier, [&](NodeId n) { return fit.fit[n.index()] > 0; });
+    });
+    if (helps) {
+      woken.push_back(gang);
+    }
+  }
+}
+
+void Memory::WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues, std::vector<GangId>& woken) {
+  if (queues.empty()) {
+    return;
+  }
+  // The change may be in the gang's queue, in one above it, or its queue may just have come to be.
+  for (const auto& [gang, unused] : queued_) {
+    bool touched = !state.gang(gang).queue.valid();
+    for (QueueId q = state.gang(gang).queue; q.valid() && !touched; q = state.queue(q).parent) {
+      touched = std::ranges::find(queues, q) != queues.end();
+    }
+    if (touched) {
+      woken.push_back(gang);
+    }
+  }
+}
+
+}  // namespace hopwise::sched

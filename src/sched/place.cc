@@ -1,0 +1,359 @@
+#include "sched/place.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "sched/scope.h"
+#include "sched/split_groups.h"
+#include "sched/split_mixed.h"
+
+namespace hopwise::sched {
+namespace {
+
+bool IsPlacedMember(const cluster::PodRecord& pod) {
+  return (pod.state == cluster::PodState::kAssumed || pod.state == cluster::PodState::kBound) && pod.node.valid();
+}
+
+}  // namespace
+
+std::vector<NodeId> Placement::Nodes() const {
+  std::vector<NodeId> nodes;
+  for (const PlacedSet& set : sets) {
+    for (const Slot& slot : set.slots) {
+      nodes.push_back(slot.node);
+    }
+  }
+  std::ranges::sort(nodes);
+  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  return nodes;
+}
+
+int64_t Placement::members() const {
+  int64_t sum = 0;
+  for (const PlacedSet& set : sets) {
+    for (const Slot& slot : set.slots) {
+      sum += slot.count;
+    }
+  }
+  return sum;
+}
+
+Packer::Packer(cluster::State& state, GangId gang, const Demand& demand, Trial& trial, const Anchors& anchors,
+               std::function<int64_t(size_t, NodeId)> score, Effort& effort)
+    : state_(state), gang_(state.gang(gang)), demand_(demand), trial_(trial), anchors_(anchors), score_(std::move(score)),
+      effort_(effort) {}
+
+bool Packer::PlaceRequired(DomainId d, Placement& out) {
+  const Batch& batch = demand_.required;
+  const bool several = batch.uniform.size() + batch.singles.size() + (batch.loose.empty() ? 0 : 1) > 1;
+  // One part after the other is a heuristic as soon as there are several; a second and third order mend most of what the first spoils.
+  for (const Order order : {Order::kGroupsFirst, Order::kReversed, Order::kLooseFirst}) {
+    Trial::Scope scope(trial_);
+    Placement placement;
+    if (PlaceInOrder(d, order, placement)) {
+      scope.Keep();
+      out = std::move(placement);
+      return true;
+    }
+    if (!several) {
+      break;
+    }
+    effort_.gave_up = true;
+  }
+  return false;
+}
+
+bool Packer::PlaceInOrder(DomainId d, Order order, Placement& out) {
+  const Batch& batch = demand_.required;
+  const auto place_loose = [&] {
+    if (batch.loose.empty()) {
+      return true;
+    }
+    PlacedSet set;
+    if (!PlaceLoose(d, CountClasses(batch.loose), anchors_, set)) {
+      return false;
+    }
+    out.sets.push_back(std::move(set));
+    return true;
+  };
+  if (order == Order::kLooseFirst && !place_loose()) {
+    return false;
+  }
+  // Groups with members that run already are the least free, then the largest.
+  std::vector<const UniformGroups*> uniform;
+  for (const UniformGroups& u : batch.uniform) {
+    uniform.push_back(&u);
+  }
+  std::ranges::sort(uniform, [&](const UniformGroups* a, const UniformGroups* b) {
+    return a->size != b->size ? (a->size > b->size) != (order == Order::kReversed) : a < b;
+  });
+  for (const SingleGroup& group : batch.singles) {
+    if (!PlaceSingle(d, group, true, out)) {
+      return false;
+    }
+  }
+  for (const UniformGroups* u : uniform) {
+    if (!PlaceUniform(d, *u, 0, static_cast<int32_t>(u->sub_groups.size()), true, out)) {
+      return false;
+    }
+  }
+  return order == Order::kLooseFirst || place_loose();
+}
+
+uint16_t Packer::GroupLimit(uint32_t policy, DomainId d) const {
+  return std::min(LimitRank(trial_.tree(), gang_.policies[policy].rule), trial_.tree().at(d).rank);
+}
+
+// Groups number `from` .. from + groups of u.
+bool Packer::PlaceUniform(DomainId d, const UniformGroups& u, size_t from, int32_t groups, bool required, Placement& out) {
+  SplitRequest request;
+  request.domain = d;
+  request.groups = groups;
+  request.group_size = u.size;
+  request.group_rank = GroupLimit(u.policy, d);
+  const bool ruled = gang_.policies[u.policy].rule.mode != cluster::TopologyRule::Mode::kNone;
+  if (!ruled) {
+    request.group_rank = trial_.tree().at(d).rank;
+  }
+  if (request.group_rank == 0 || trial_.View(u.k).sums[d.index()] < int64_t{groups} * u.size) {
+    return false;
+  }
+  const auto score = [&](NodeId node) { return score_ ? score_(u.k, node) : 0; };
+  SplitAnswer answer = SplitExact(trial_.tree(), trial_.View(u.k), anchors_, request, score, effort_.exact);
+  std::vector<GroupSplit> splits;
+  if (answer.outcome == SplitOutcome::kImpossible) {
+    return false;
+  }
+  if (answer.outcome == SplitOutcome::kFound) {
+    splits = std::move(answer.split.groups);
+    for (const GroupSplit& split : splits) {
+      for (const NodeCount& n : split.nodes) {
+        trial_.Place(u.k, n.node, n.count);
+      }
+    }
+  } else {
+    std::optional<std::vector<GroupSplit>> found = SplitGroups(trial_, u.k, anchors_, request);
+    if (!found) {
+      return false;
+    }
+    splits = std::move(*found);
+  }
+  HOPWISE_CHECK(splits.size() == static_cast<size_t>(groups));
+  for (size_t i = 0; i < splits.size(); ++i) {
+    PlacedSet set;
+    set.sub_group = u.sub_groups[from + i];
+    set.domain = splits[i].domain;
+    set.required = required;
+    for (const NodeCount& n : splits[i].nodes) {
+      set.slots.push_back({n.node, n.count, static_cast<uint16_t>(u.k), kLoose});
+    }
+    out.sets.push_back(std::move(set));
+  }
+  return true;
+}
+
+Anchors Packer::GroupAnchors(uint32_t sub_group) const {
+  Anchors anchors;
+  for (const PodId id : gang_.sub_groups[sub_group].pods) {
+    if (IsPlacedMember(state_.pod(id))) {
+      anchors.Add(trial_.tree(), state_.pod(id).node);
+    }
+  }
+  anchors.Finish();
+  return anchors;
+}
+
+// One sub-group by itself: the lowest domain inside d that its rule allows, its own members counted.
+bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Placement& out) {
+  const topology::Tree& tree = trial_.tree();
+  const uint32_t policy = gang_.sub_groups[group.sub_group].policy;
+  const Anchors mine = GroupAnchors(group.sub_group);
+  const bool ruled = gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
+  uint16_t limit = ruled ? GroupLimit(policy, d) : tree.at(d).rank;
+  if (mine.common().valid()) {
+    limit = std::max(limit, tree.at(mine.common()).rank);  // it spans more already: no further than that
+  }
+  const std::vector<int32_t> wanted = CountClasses(group.pods);
+  for (uint16_t rank = ruled ? 1 : tree.at(d).rank; rank <= limit; ++rank) {
+    DomainId best;
+    for (uint32_t c = d.value; c < tree.at(d).end; ++c) {
+      const DomainId candidate(c);
+      const bool holds_mine = !mine.common().valid() || tree.Contains(candidate, mine.common());
+      bool fits = tree.at(candidate).rank == rank && holds_mine;
+      for (size_t k = 0; fits && k < wanted.size(); ++k) {
+        fits = trial_.View(k).sums[c] >= wanted[k];
+      }
+      // The tightest domain that the gang uses already, else the tightest.
+      const auto room = [&](DomainId x) { return std::pair(!anchors_.Holds(x), trial_.View(0).sums[x.index()]); };
+      if (fits && (!best.valid() || room(candidate) < room(best))) {
+        best = candidate;
+      }
+    }
+    PlacedSet set;
+    if (best.valid() && PlaceLoose(best, wanted, mine.empty() ? anchors_ : mine, set)) {
+      set.sub_group = group.sub_group;
+      set.required = required;
+      set.domain = CommonOf(set, mine);
+      out.sets.push_back(std::move(set));
+      return true;
+    }
+  }
+  return false;
+}
+
+DomainId Packer::CommonOf(const PlacedSet& set, const Anchors& before) const {
+  DomainId common = before.common();
+  for (const Slot& slot : set.slots) {
+    const DomainId leaf = trial_.tree().leaf_of[slot.node.index()];
+    common = common.valid() ? trial_.tree().CommonDomain(common, leaf) : leaf;
+  }
+  return common;
+}
+
+std::vector<int32_t> Packer::CountClasses(const std::vector<PodId>& pods) const {
+  std::vector<int32_t> counts(demand_.classes.size(), 0);
+  for (const PodId id : pods) {
+    ++counts[demand_.ClassOf(state_.ShapeOf(id))];
+  }
+  return counts;
+}
+
+bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors, PlacedSet& out) {
+  size_t kinds = 0;
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    kinds += wanted[k] > 0 ? 1 : 0;
+    if (trial_.View(k).sums[d.index()] < wanted[k]) {
+      return false;
+    }
+  }
+  if (kinds > 1) {
+    const MixedAnswer mixed = SplitMixed(state_, trial_, anchors, d, wanted, effort_.exact);
+    if (mixed.outcome == SplitOutcome::kImpossible) {
+      return false;
+    }
+    if (mixed.outcome == SplitOutcome::kFound) {
+      for (const Slot& slot : mixed.slots) {
+        trial_.Place(slot.k, slot.node, slot.count);
+        out.slots.push_back(slot);
+      }
+      return true;
+    }
+  }
+  for (const bool small_first : {false, true}) {
+    Trial::Scope scope(trial_);
+    PlacedSet set;
+    if (PlaceClasses(d, wanted, anchors, small_first, set)) {
+      scope.Keep();
+      out.slots = std::move(set.slots);
+      return true;
+    }
+    if (kinds < 2) {
+      return false;
+    }
+  }
+  effort_.gave_up = true;
+  return false;
+}
+
+// Class by class: the one with the least room for each of its pods first (or last).
+bool Packer::PlaceClasses(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors, bool small_first,
+                          PlacedSet& out) {
+  std::vector<size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    const int64_t room_a = trial_.View(a).sums[d.index()];
+    const int64_t room_b = trial_.View(b).sums[d.index()];
+    return room_a != room_b ? (room_a < room_b) != small_first : a < b;
+  });
+  for (const size_t k : order) {
+    if (wanted[k] == 0) {
+      continue;
+    }
+    if (trial_.View(k).sums[d.index()] < wanted[k]) {
+      return false;
+    }
+    // Later classes prefer the domains that the earlier ones opened.
+    Anchors opened = anchors;
+    for (const Slot& slot : out.slots) {
+      opened.Add(trial_.tree(), slot.node);
+    }
+    opened.Finish();
+    Commit(k, SplitOne(d, k, wanted[k], opened), out);
+  }
+  return true;
+}
+
+std::vector<NodeCount> Packer::SplitOne(DomainId d, size_t k, int64_t pods, const Anchors& anchors) {
+  SplitRequest request;
+  request.domain = d;
+  request.loose = pods;
+  const auto score = [&](NodeId node) { return score_ ? score_(k, node) : 0; };
+  SplitAnswer answer = SplitExact(trial_.tree(), trial_.View(k), anchors, request, score, effort_.exact);
+  if (answer.outcome == SplitOutcome::kFound) {
+    return std::move(answer.split.loose);
+  }
+  return SplitGreedy(trial_.tree(), trial_.View(k), anchors, d, pods);
+}
+
+void Packer::Commit(size_t k, const std::vector<NodeCount>& nodes, PlacedSet& set) {
+  for (const NodeCount& n : nodes) {
+    trial_.Place(k, n.node, n.count);
+    set.slots.push_back({n.node, n.count, static_cast<uint16_t>(k), kLoose});
+  }
+}
+
+void Packer::PlaceOptional(DomainId d, Placement& out) {
+  const Batch& batch = demand_.optional;
+  const auto done = [&](uint32_t sub_group) {
+    return std::ranges::any_of(out.sets, [&](const PlacedSet& s) { return s.sub_group == sub_group && !s.required; });
+  };
+  for (const SingleGroup& group : batch.singles) {
+    if (!done(group.sub_group)) {
+      SingleGroup rest = group;
+      while (!rest.pods.empty() && !PlaceSingle(d, rest, false, out)) {
+        rest.pods.resize(group.whole ? 0 : rest.pods.size() - 1);
+      }
+    }
+  }
+  for (const UniformGroups& u : batch.uniform) {
+    size_t from = 0;
+    while (from < u.sub_groups.size() && done(u.sub_groups[from])) {
+      ++from;
+    }
+    const bool ruled = gang_.policies[u.policy].rule.mode != cluster::TopologyRule::Mode::kNone;
+    const uint16_t limit = ruled ? GroupLimit(u.policy, d) : trial_.tree().at(d).rank;
+    const int64_t room = limit == 0 ? 0 : GroupRoom(trial_.tree(), trial_.View(u.k), d, u.size, limit);
+    const auto groups = static_cast<int32_t>(std::min<int64_t>(room, static_cast<int64_t>(u.sub_groups.size() - from)));
+    if (groups > 0 && !PlaceUniform(d, u, from, groups, false, out)) {
+      effort_.gave_up = true;
+    }
+  }
+  std::vector<int32_t> wanted = CountClasses(batch.loose);
+  for (const PlacedSet& set : out.sets) {
+    for (const Slot& slot : set.slots) {
+      if (!set.required && set.sub_group == kLoose) {
+        wanted[slot.k] -= slot.count;
+      }
+    }
+  }
+  PlacedSet set;
+  set.required = false;
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    const int64_t pods = std::min<int64_t>(wanted[k], trial_.View(k).sums[d.index()]);
+    if (pods > 0) {
+      Anchors opened = anchors_;
+      for (const NodeId node : out.Nodes()) {
+        opened.Add(trial_.tree(), node);
+      }
+      opened.Finish();
+      Commit(k, SplitOne(d, k, pods, opened), set);
+    }
+  }
+  if (!set.slots.empty()) {
+    out.sets.push_back(std::move(set));
+  }
+}
+
+}  // namespace hopwise::sched

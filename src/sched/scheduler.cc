@@ -1,0 +1,346 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/quantity.h"
+#include "sched/choose.h"
+#include "sched/demand.h"
+#include "sched/memory.h"
+#include "sched/order.h"
+#include "sched/ranks.h"
+#include "sched/reasons.h"
+#include "sched/scope.h"
+#include "sched/score.h"
+#include "sched/spread.h"
+
+namespace hopwise::sched {
+
+using cluster::TopologyRule;
+
+struct Scheduler::Impl {
+  Impl(cluster::State& s, Config c) : state(s), config(std::move(c)), scorer(config, s.columns()) {}
+
+  Plan Run();
+  void Collect(std::vector<GangId>& awake);
+  void DecideFully(GangId id, Plan& plan);
+  GangReport Decide(GangId id);
+  bool Refuse(GangReport& report, const Demand& demand);
+  void TrimToShare(GangId id, Demand& demand) const;
+  GangReport Search(GangId id, const Demand& demand, Scope& scope, GangReport report);
+  void Commit(GangId id, const Demand& demand, const Choice& choice, GangReport& report);
+  void Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal, GangReport& report);
+  void FitTotals();
+  Location LocateIn(GangId id, size_t preferred);
+
+  cluster::State& state;
+  Config config;
+  Scorer scorer;
+  std::vector<DomainTotals> totals;  // by tree
+  Memory memory;
+  std::map<GangId, GangReport> waiting;     // last report of gangs of which something waits
+  std::map<GangId, size_t> tree_of;         // tree that a gang was placed in, when not the primary one
+  uint64_t trees_version = 0;
+  bool started = false;
+  Counters counters;
+};
+
+namespace {
+
+std::vector<int64_t> Amounts(cluster::State& state, const Demand& demand, const std::vector<int32_t>& counts) {
+  std::vector<int64_t> amounts(state.columns().resource_count(), 0);
+  for (size_t k = 0; k < counts.size(); ++k) {
+    for (const auto& [r, amount] : state.fits().ShapeRequest(demand.classes[k])) {
+      amounts[r.index()] = SaturatingAdd(amounts[r.index()], SaturatingMul(amount, counts[k]));
+    }
+  }
+  return amounts;
+}
+
+}  // namespace
+
+// Who must be decided: what changed, and sleepers that a change may help.
+void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
+  const cluster::Changes changes = state.TakeChanges();
+  const uint64_t version = state.trees_version();
+  if (!started || version != trees_version || changes.topology) {
+    memory.WakeAll(awake);
+    memory.ForgetAll();
+    totals.clear();
+    trees_version = version;
+    started = true;
+  } else {
+    memory.WakeQueue(state, changes.queues, awake);
+    memory.Wake(state, changes.roomier, awake);
+  }
+  counters.woken += awake.size();
+  awake.insert(awake.end(), changes.gangs.begin(), changes.gangs.end());
+  std::ranges::sort(awake);
+  awake.erase(std::ranges::unique(awake).begin(), awake.end());
+  for (const GangId id : awake) {
+    if (!state.gang(id).alive) {
+      memory.Forget(id);
+      waiting.erase(id);
+      tree_of.erase(id);
+    }
+  }
+  std::erase_if(awake, [&](GangId id) { return !state.gang(id).alive; });
+}
+
+void Scheduler::Impl::FitTotals() {
+  while (totals.size() < state.trees().size()) {
+    totals.emplace_back();
+    totals.back().Configure(state.columns(), config.network_topology_aware.resources);
+  }
+}
+
+Plan Scheduler::Impl::Run() {
+  Plan plan;
+  ++counters.runs;
+  std::vector<GangId> awake;
+  Collect(awake);
+  Agenda agenda(state, std::move(awake));
+  for (GangId id = agenda.Next(); id.valid(); id = agenda.Next()) {
+    DecideFully(id, plan);
+  }
+  // Our own placements mark gangs as changed; they were just decided.
+  std::vector<GangId> echo = state.TakeChanges().gangs;
+  return plan;
+}
+
+// The minimum first, then, as a decision of its own, what is left of the surplus.
+void Scheduler::Impl::DecideFully(GangId id, Plan& plan) {
+  GangReport report = Decide(id);
+  if (report.verdict == Verdict::kPlaced && report.waiting > 0) {
+    const GangReport rest = Decide(id);
+    report.binds.insert(report.binds.end(), rest.binds.begin(), rest.binds.end());
+    report.placed = rest.placed;
+    report.waiting = rest.waiting;
+    report.reason = rest.reason;
+    report.message = rest.message;
+    report.location = rest.location;
+  }
+  if (report.verdict == Verdict::kNothingToDo && report.warnings.empty()) {
+    waiting.erase(id);
+    return;
+  }
+  if (report.waiting > 0) {
+    waiting.insert_or_assign(id, report);
+  } else {
+    waiting.erase(id);
+  }
+  plan.gangs.push_back(std::move(report));
+}
+
+// What needs no search: nothing waits, or it cannot be judged as written. True: the report is final.
+bool Scheduler::Impl::Refuse(GangReport& report, const Demand& demand) {
+  const cluster::Gang& gang = state.gang(report.gang);
+  report.verdict = Verdict::kInvalid;
+  if (demand.waiting == 0 && gang.invalid.empty()) {
+    report.verdict = Verdict::kNothingToDo;
+  } else if (!gang.queue.valid()) {
+    report.reason = "QueueNotFound";
+    report.message = "queue " + gang.queue_name + " not found";
+  } else if (!state.queue(gang.queue).open) {
+    report.reason = "QueueClosed";
+    report.message = "queue " + gang.queue_name + " is not open";
+  } else if (!gang.invalid.empty()) {
+    report.reason = gang.invalid_reason;
+    report.message = gang.invalid;
+  } else if (!demand.blocked.empty()) {
+    report.reason = demand.gated ? "SchedulingGated" : "Unevaluated";
+    report.message = demand.blocked;
+  } else if (demand.classes.empty()) {
+    report.reason = "Unevaluated";
+    report.message = "its waiting members cannot be judged";
+  } else {
+    return false;
+  }
+  if (report.verdict == Verdict::kInvalid) {
+    memory.RememberQueue(report.gang);
+  }
+  return true;
+}
+
+// Surplus beyond the queue's share stays out; the minimum was judged before.
+void Scheduler::Impl::TrimToShare(GangId id, Demand& demand) const {
+  const QueueId queue = state.gang(id).queue;
+  if (QueueProblem(state, queue, Amounts(state, demand, demand.all_counts)).empty()) {
+    return;
+  }
+  Batch kept;
+  std::vector<int32_t> counts = demand.required_counts;
+  for (const PodId pod : demand.optional.loose) {
+    const size_t k = demand.ClassOf(state.ShapeOf(pod));
+    ++counts[k];
+    if (QueueProblem(state, queue, Amounts(state, demand, counts)).empty()) {
+      kept.loose.push_back(pod);
+    } else {
+      --counts[k];
+    }
+  }
+  for (const UniformGroups& u : demand.optional.uniform) {
+    UniformGroups fewer = u;
+    fewer.sub_groups.clear();
+    for (const uint32_t g : u.sub_groups) {
+      counts[u.k] += u.size;
+      if (!QueueProblem(state, queue, Amounts(state, demand, counts)).empty()) {
+        counts[u.k] -= u.size;
+        break;
+      }
+      fewer.sub_groups.push_back(g);
+    }
+    if (!fewer.sub_groups.empty()) {
+      kept.uniform.push_back(std::move(fewer));
+    }
+  }
+  demand.optional = std::move(kept);
+  demand.all_counts = std::move(counts);
+}
+
+GangReport Scheduler::Impl::Decide(GangId id) {
+  GangReport report;
+  report.gang = id;
+  memory.Forget(id);
+  Demand demand = BuildDemand(state, id);
+  report.placed = static_cast<int32_t>(demand.placed.size());
+  report.waiting = demand.waiting;
+  report.location = LocateIn(id, tree_of.contains(id) ? tree_of.at(id) : 0);
+  if (Refuse(report, demand)) {
+    return report;
+  }
+  ++counters.decisions;
+  std::string over = QueueProblem(state, state.gang(id).queue, Amounts(state, demand, demand.required_counts));
+  if (!over.empty()) {
+    report.verdict = Verdict::kQueueLimit;
+    report.reason = "QueueOverLimit";
+    report.message = std::move(over);
+    memory.RememberQueue(id);
+    return report;
+  }
+  const std::vector<int32_t> asked = demand.all_counts;
+  TrimToShare(id, demand);
+  Scope scope = GangScope(state, id, demand.placed);
+  report.warnings = scope.warnings;
+  if (scope.kind == Scope::Kind::kUnknown) {
+    report.verdict = Verdict::kInvalid;
+    report.reason = "TopologyUnknown";
+    report.message = scope.problem;
+    memory.RememberQueue(id);
+    return report;
+  }
+  const bool trimmed = asked != demand.all_counts;
+  report = Search(id, demand, scope, std::move(report));
+  if (trimmed && report.binds.empty()) {
+    report.message = QueueProblem(state, state.gang(id).queue, Amounts(state, demand, asked));
+    report.reason = "QueueOverLimit";
+    memory.RememberQueue(id);
+  }
+  return report;
+}
+
+GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope, GangReport report) {
+  FitTotals();
+  Tools tools{scorer, totals};
+  const bool surplus_only = demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
+  const std::optional<Question> question = surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
+  if (question) {
+    bool exact = false;
+    if (const Refusal* known = memory.Recall(*question, exact)) {
+      ++counters.from_memory;
+      const Refusal refusal = exact ? *known : ExplainNoFit(state, id, demand, scope, false);
+      Sleep(id, demand, scope, refusal, report);
+      return report;
+    }
+  }
+  ++counters.splits;
+  Choice choice;
+  if (scope.kind == Scope::Kind::kFree) {
+    choice = SpreadByScore(state, id, demand, tools);
+  } else {
+    choice = surplus_only ? ChooseSurplus(state, id, demand, scope, tools) : ChooseDomain(state, id, demand, scope, tools);
+  }
+  if (choice.found) {
+    Commit(id, demand, choice, report);
+    return report;
+  }
+  counters.undecided += choice.undecided ? 1 : 0;
+  const Refusal refusal = surplus_only ? ExplainSurplus(state, id, demand, scope)
+                                       : ExplainNoFit(state, id, demand, scope, choice.undecided);
+  Sleep(id, demand, scope, refusal, report);
+  return report;
+}
+
+void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choice, GangReport& report) {
+  report.verdict = Verdict::kPlaced;
+  report.binds = AssignMembers(state, id, demand, choice.placement, *state.trees()[choice.tree]);
+  for (const Bind& bind : report.binds) {
+    state.Assume(bind.pod, bind.node);
+  }
+  report.placed += static_cast<int32_t>(report.binds.size());
+  report.waiting -= static_cast<int32_t>(report.binds.size());
+  if (choice.tree != 0) {
+    tree_of[id] = choice.tree;
+  }
+  report.location = LocateIn(id, choice.tree);
+}
+
+void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal,
+                            GangReport& report) {
+  report.verdict = refusal.verdict;
+  report.reason = refusal.reason;
+  report.message = refusal.message;
+  const bool surplus_only = demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
+  const std::optional<Question> question = surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
+  if (question) {
+    memory.Remember(*question, id, refusal);
+  } else {
+    memory.RememberAlone(id, demand.classes);
+  }
+}
+
+// The smallest domain that holds all placed members.
+Location Scheduler::Impl::LocateIn(GangId id, size_t preferred) {
+  Location location;
+  const auto& trees = state.trees();
+  location.tree = preferred < trees.size() ? preferred : 0;
+  const topology::Tree& tree = *trees[location.tree];
+  DomainId common;
+  for (const PodId pod : state.gang(id).pods) {
+    const cluster::PodRecord& record = state.pod(pod);
+    const bool here = record.state == cluster::PodState::kAssumed || record.state == cluster::PodState::kBound;
+    if (here && record.node.valid()) {
+      const DomainId leaf = tree.leaf_of[record.node.index()];
+      common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
+    }
+  }
+  if (common.valid()) {
+    const topology::Domain& domain = tree.at(common);
+    location.known = true;
+    location.domain = common;
+    location.tier = domain.tier;
+    location.tier_name = domain.tier_name;
+    location.domain_name = domain.parent.valid() ? domain.name : "";
+  }
+  return location;
+}
+
+Scheduler::Scheduler(cluster::State& state, Config config) : impl_(std::make_unique<Impl>(state, std::move(config))) {}
+Scheduler::~Scheduler() = default;
+
+Plan Scheduler::Run(Time /*now*/) { return impl_->Run(); }
+
+const GangReport* Scheduler::LastReport(GangId gang) const {
+  const auto at = impl_->waiting.find(gang);
+  return at == impl_->waiting.end() ? nullptr : &at->second;
+}
+
+Location Scheduler::Locate(GangId gang) {
+  return impl_->LocateIn(gang, impl_->tree_of.contains(gang) ? impl_->tree_of.at(gang) : 0);
+}
+
+size_t Scheduler::sleeping() const { return impl_->memory.sleeping(); }
+const Counters& Scheduler::counters() const { return impl_->counters; }
+
+}  // namespace hopwise::sched

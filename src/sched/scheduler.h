@@ -1,0 +1,47 @@
+// The scheduler: changed state in, plan out. Stages of the shared design, one file each:
+//   order.h (1, 2)  scope.h (3)  necessary.h (4)  choose.h (5)  split.h, pack.h (6)  ranks.h (8)  reasons.h  and the plan (10) here.
+// Pure and single-threaded: the same events give the same plan. Placed pods are assumed in the state before Run returns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "cluster/state.h"
+#include "sched/config.h"
+#include "sched/plan.h"
+
+namespace hopwise::sched {
+
+// What the last Run cost, for tests, benchmarks and metrics.
+struct Counters {
+  uint64_t runs = 0, decisions = 0, from_memory = 0, woken = 0, splits = 0, undecided = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(cluster::State& state, Config config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Decides every gang that something changed for, in queue and gang order, until none is left. Reports come for gangs whose verdict or placement
+  // was decided in this run, also when it is the same as before. `now` is only used for ages and for the next wake time.
+  Plan Run(Time now);
+
+  // Why a gang waits, as last decided; nullptr when it was never decided or nothing of it waits.
+  [[nodiscard]] const GangReport* LastReport(GangId gang) const;
+  // Where the placed members are now (assumed and bound).
+  [[nodiscard]] Location Locate(GangId gang);
+
+  // Gangs that wait with a verdict.
+  [[nodiscard]] size_t sleeping() const;
+  [[nodiscard]] const Counters& counters() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hopwise::sched
