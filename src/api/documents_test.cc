@@ -29,8 +29,19 @@ std::vector<std::string> All(std::string_view text) {
 }
 using Lines = std::vector<std::string>;
 
-TEST(YamlScalarTest, PlainTextMeansWhatKubectlTakesItFor) {
-  const std::pair<const char*, const char*> cases[] = {
+using ScalarCase = std::pair<const char*, const char*>;
+
+void ExpectScalars(std::span<const ScalarCase> cases) {
+  for (const auto& [text, json] : cases) {
+    const Scalar scalar = ResolvePlain(text);
+    std::string written = scalar.json;
+    if (scalar.type == ScalarType::kString) AppendJsonString(written, text);
+    EXPECT_EQ(written, json) << text;
+  }
+}
+
+TEST(YamlScalarTest, WordsMeanWhatKubectlTakesThemFor) {
+  const ScalarCase cases[] = {
       {"~", "null"},
       {"null", "null"},
       {"Null", "null"},
@@ -49,6 +60,17 @@ TEST(YamlScalarTest, PlainTextMeansWhatKubectlTakesItFor) {
       {"Off", "false"},
       {"FALSE", "false"},
       {"yEs", "\"yEs\""},
+      {"infinity", "\"infinity\""},
+      {"<<", "\"<<\""},
+  };
+  ExpectScalars(cases);
+  EXPECT_EQ(ResolvePlain(".inf").type, ScalarType::kNotFinite);
+  EXPECT_EQ(ResolvePlain("-.INF").type, ScalarType::kNotFinite);
+  EXPECT_EQ(ResolvePlain(".NaN").type, ScalarType::kNotFinite);
+}
+
+TEST(YamlScalarTest, NumbersMeanWhatKubectlTakesThemFor) {
+  const ScalarCase cases[] = {
       {"0", "0"},
       {"-0", "0"},
       {"12", "12"},
@@ -90,18 +112,8 @@ TEST(YamlScalarTest, PlainTextMeansWhatKubectlTakesItFor) {
       {"2026-01-02T03:04:05Z", "\"2026-01-02T03:04:05Z\""},
       {"12:30:45", "\"12:30:45\""},
       {"10.0.0.1", "\"10.0.0.1\""},
-      {"infinity", "\"infinity\""},
-      {"<<", "\"<<\""},
   };
-  for (const auto& [text, json] : cases) {
-    const Scalar scalar = ResolvePlain(text);
-    std::string written = scalar.json;
-    if (scalar.type == ScalarType::kString) AppendJsonString(written, text);
-    EXPECT_EQ(written, json) << text;
-  }
-  EXPECT_EQ(ResolvePlain(".inf").type, ScalarType::kNotFinite);
-  EXPECT_EQ(ResolvePlain("-.INF").type, ScalarType::kNotFinite);
-  EXPECT_EQ(ResolvePlain(".NaN").type, ScalarType::kNotFinite);
+  ExpectScalars(cases);
 }
 
 TEST(YamlTest, ValuesAndKeysBecomeJson) {

@@ -70,7 +70,7 @@ class JsonValue {
   void Warn(std::string_view what) { context_.Warn(path_, what); }
   [[nodiscard]] const JsonPath* path() const { return path_; }
   [[nodiscard]] JsonContext& context() const { return context_; }
-  // The first character of the value's text: which type it is.
+  // The first character of the value's text tells its type.
   [[nodiscard]] char first() const { return token()[0]; }
   // The value's first token where it stands in the text, with the white space behind it.
   [[nodiscard]] std::string_view token() const {
@@ -93,7 +93,6 @@ class JsonObject {
  public:
   JsonObject(simdjson::ondemand::object object, const JsonPath* path, JsonContext& context)
       : object_(object), path_(path), context_(context) {}
-  // As JsonValue's.
   template <class Visit>
   bool ForEachField(Visit visit);
   template <class Visit>
@@ -241,14 +240,9 @@ bool ReadField(std::string_view key, JsonValue& value, std::span<const JsonField
   return true;
 }
 
-template <class T>
-bool ReadFields(JsonValue& value, std::span<const JsonField<T>> fields, T& out) {
-  return value.ForEachField(
-      [&](std::string_view key, JsonValue& child) { return ReadField(key, child, fields, out); });
-}
-
-template <class T>
-bool ReadFields(JsonObject& object, std::span<const JsonField<T>> fields, T& out) {
+// `object` is a JsonValue or a JsonObject.
+template <class T, class Object>
+bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out) {
   return object.ForEachField(
       [&](std::string_view key, JsonValue& child) { return ReadField(key, child, fields, out); });
 }

@@ -1,12 +1,12 @@
 #include "cli/app.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
 #include <set>
 #include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "cli/get.h"
 #include "cli/simulate.h"
@@ -18,25 +18,26 @@ namespace {
 constexpr const char* kVersion = HOPWISE_VERSION;
 
 constexpr const char* kSimulateHelp = R"(
-Each STEP is a file, a directory (its *.yaml, *.yml and *.json, by name) or "-" for standard input. It is
-applied after the cluster went quiet after the step before. Workloads are expanded into pods as their
-controllers do; pods end after their annotation hopwise.dev/run-time; an object annotated
-hopwise.dev/simulate: delete is deleted in that step.
+Each STEP is a file, a directory (its *.yaml, *.yml and *.json, by name) or "-" for standard
+input. It is applied after the cluster went quiet after the step before. Workloads are expanded
+into pods as their controllers do; pods end after their annotation hopwise.dev/run-time; an
+object annotated hopwise.dev/simulate: delete is deleted in that step.
 
 Examples:
   hopwise simulate cluster.yaml jobs.yaml
   hopwise simulate cluster.yaml jobs.yaml -o wide --explain train
+  hopwise simulate cluster/ jobs.yaml -o json --snapshot-dir out --config scheduler.conf
   kubectl get nodes,hypernodes,podgroups,pods -A -o yaml | hopwise simulate - new-job.yaml
-  hopwise simulate cluster.yaml jobs.yaml -o json --snapshot-dir out --config volcano-scheduler.conf
 
-Exit status: 0 the run ended, whatever stayed pending; 1 it did not come to rest; 2 input that cannot be used.)";
+Exit status: 0 the run ended, whatever stayed pending; 1 it did not come to rest; 2 input that
+cannot be used.)";
 
 constexpr const char* kTreeHelp = R"(
-FREE counts what nodes that are ready and not cordoned have left; TOTAL what all nodes of the domain have.
+FREE counts what nodes that are ready and not cordoned have left; TOTAL what all nodes have.
 
 Examples:
   hopwise topology tree cluster.yaml
-  kubectl get nodes,hypernodes,pods -A -o yaml | hopwise topology tree - --resource nvidia.com/gpu)";
+  kubectl get nodes,hypernodes,pods -A -o yaml | hopwise topology tree - --resource cpu)";
 
 constexpr const char* kCheckHelp = R"(
 An error takes its HyperNode out of the topology, a warning does not.
@@ -60,7 +61,8 @@ struct Options {
 };
 
 CLI::App* AddSimulate(CLI::App& app, SimulateOptions& options) {
-  CLI::App* command = app.add_subcommand("simulate", "Run manifests on a virtual cluster, step by step");
+  CLI::App* command =
+      app.add_subcommand("simulate", "Run manifests on a virtual cluster, step by step");
   command->footer(kSimulateHelp);
   command->add_option("STEP", options.steps, "Manifests, one step each")->required();
   command->add_option("-o,--output", options.output, "table, wide, json or yaml")
@@ -70,10 +72,10 @@ CLI::App* AddSimulate(CLI::App& app, SimulateOptions& options) {
   command->add_option("--config", options.config, "A volcano-scheduler.conf");
   command->add_option("--explain", options.explain,
                       "Explain this gang, job or pod after the last step; may be repeated");
-  command->add_option("--scheduler-name", options.scheduler_names,
-                      "schedulerName of pods to place, instead of volcano and hopwise; may be repeated");
-  command->add_flag("--place-foreign", options.place_foreign,
-                    "Place the pods of every scheduler");
+  command->add_option(
+      "--scheduler-name", options.scheduler_names,
+      "schedulerName of pods to place, instead of volcano and hopwise; may be repeated");
+  command->add_flag("--place-foreign", options.place_foreign, "Place the pods of every scheduler");
   command->add_flag("--until-done", options.until_done,
                     "Let all run times end after the last step");
   command->add_flag("--keep-going", options.keep_going,
@@ -88,7 +90,8 @@ void AddCommonFlags(CLI::App* command, bool& keep_going, bool& quiet) {
 }
 
 std::pair<CLI::App*, CLI::App*> AddTopology(CLI::App& app, TopologyOptions& options) {
-  CLI::App* topology = app.add_subcommand("topology", "Look at the fabric that HyperNodes describe");
+  CLI::App* topology =
+      app.add_subcommand("topology", "Look at the fabric that HyperNodes describe");
   topology->require_subcommand(1);
   CLI::App* tree = topology->add_subcommand("tree", "Draw the tree with the room in each domain");
   tree->footer(kTreeHelp);
@@ -157,7 +160,8 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
 }  // namespace
 
 int Main(const std::vector<std::string>& args, Io& io) {
-  CLI::App app("Topology-aware gang scheduling for Kubernetes: try it without a cluster", "hopwise");
+  CLI::App app("Topology-aware gang scheduling for Kubernetes: try it without a cluster",
+               "hopwise");
   return Dispatch(app, args, io);
 }
 

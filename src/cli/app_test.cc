@@ -1,14 +1,14 @@
 // The commands as a person types them.
 #include "cli/app.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "cli/table.h"
 #include "cli/yaml.h"
@@ -70,13 +70,26 @@ class Folder {
 //   spine ─┬─ leaf-a ── a1 a2
 //          └─ leaf-b ── b1 b2
 const char* const kCluster = R"(
-{apiVersion: v1, kind: Node, metadata: {name: a1}, status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}}
+apiVersion: v1
+kind: Node
+metadata: {name: a1}
+status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}
 ---
-{apiVersion: v1, kind: Node, metadata: {name: a2}, status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}}
+apiVersion: v1
+kind: Node
+metadata: {name: a2}
+status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}
 ---
-{apiVersion: v1, kind: Node, metadata: {name: b1}, status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}}
+apiVersion: v1
+kind: Node
+metadata: {name: b1}
+status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}
 ---
-{apiVersion: v1, kind: Node, metadata: {name: b2}, spec: {unschedulable: true}, status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}}
+apiVersion: v1
+kind: Node
+metadata: {name: b2}
+spec: {unschedulable: true}
+status: {allocatable: {cpu: "4", pods: "10", nvidia.com/gpu: "8"}}
 ---
 apiVersion: topology.volcano.sh/v1alpha1
 kind: HyperNode
@@ -101,7 +114,8 @@ spec:
 
 std::string VcJob(const std::string& name, int replicas) {
   return "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: " + name +
-         "}\nspec: {networkTopology: {mode: hard, highestTierAllowed: 1}, tasks: [{name: w, replicas: " +
+         "}\nspec: {networkTopology: {mode: hard, highestTierAllowed: 1}, tasks: [{name: w, "
+         "replicas: " +
          std::to_string(replicas) +
          ", template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3, "
          "nvidia.com/gpu: 8}}}]}}}]}\n";
@@ -124,7 +138,8 @@ TEST(SimulateCommand, PrintsTheTableOfAStep) {
 }
 
 TEST(SimulateCommand, SaysWhatWaitsAndWhy) {
-  const Outcome outcome = Type({"simulate", "-"}, std::string(kCluster) + "---\n" + VcJob("big", 3));
+  const Outcome outcome =
+      Type({"simulate", "-"}, std::string(kCluster) + "---\n" + VcJob("big", 3));
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out, HasSubstr("default     big    0/3      -      -        -\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\nNAMESPACE   WAITING   PODS   REASON"));
@@ -132,8 +147,10 @@ TEST(SimulateCommand, SaysWhatWaitsAndWhy) {
 
 TEST(SimulateCommand, GivesTheMachineForm) {
   Folder folder;
-  const std::string file = folder.Write("all.yaml", std::string(kCluster) + "---\n" + VcJob("train", 2));
-  const Outcome outcome = Type({"simulate", file, "--output", "json", "--snapshot-dir", folder.path() + "/out"});
+  const std::string file =
+      folder.Write("all.yaml", std::string(kCluster) + "---\n" + VcJob("train", 2));
+  const Outcome outcome =
+      Type({"simulate", file, "--output", "json", "--snapshot-dir", folder.path() + "/out"});
   EXPECT_EQ(outcome.status, 0);
   const Result<sim::Json> parsed = sim::ParseJson(outcome.out);
   ASSERT_TRUE(parsed);
@@ -147,7 +164,8 @@ TEST(SimulateCommand, GivesTheMachineForm) {
   EXPECT_EQ(sim::Text(*snapshot, {"kind"}), "List");
   const Outcome again = Type({"simulate", file, "-o", "json"});
   EXPECT_EQ(again.out, outcome.out);
-  EXPECT_THAT(Type({"simulate", file, "-o", "yaml"}).out, HasSubstr("steps:\n- foreign: {}\n  gangs:\n  - domain: leaf-a\n"));
+  EXPECT_THAT(Type({"simulate", file, "-o", "yaml"}).out,
+              HasSubstr("steps:\n- foreign: {}\n  gangs:\n  - domain: leaf-a\n"));
 }
 
 TEST(SimulateCommand, RefusesAllWhenOneDocumentIsBad) {
@@ -208,10 +226,11 @@ TEST(TopologyCheck, ListsFaultsAndFailsWhenOneIsolates) {
   const Outcome fine = Type({"topology", "check", "-"}, kCluster);
   EXPECT_EQ(fine.status, 0);
   EXPECT_EQ(fine.out, "no faults in 3 HyperNodes\n");
-  const Outcome broken = Type({"topology", "check", "-"},
-                              std::string(kCluster) +
-                                  "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: self}\n"
-                                  "spec: {tier: 1, members: [{type: HyperNode, selector: {exactMatch: {name: self}}}]}\n");
+  const Outcome broken = Type(
+      {"topology", "check", "-"},
+      std::string(kCluster) +
+          "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: self}\n"
+          "spec: {tier: 1, members: [{type: HyperNode, selector: {exactMatch: {name: self}}}]}\n");
   EXPECT_EQ(broken.status, 1);
   EXPECT_THAT(broken.out, HasSubstr("HyperNode/self   error      Cycle"));
 }
@@ -242,9 +261,10 @@ TEST(AgeTexts, AreKubectls) {
 }
 
 TEST(YamlText, QuotesWhatCouldBeMistaken) {
-  const sim::Json value = {{"a", "no"}, {"b", "plain-word"}, {"c", "1"}, {"d", {1, "x: y"}},
-                           {"e", sim::Json::array()}, {"f", nullptr}};
-  EXPECT_EQ(ToYaml(value), "a: \"no\"\nb: plain-word\nc: \"1\"\nd:\n- 1\n- \"x: y\"\ne: []\nf: null\n");
+  const sim::Json value = {{"a", "no"},        {"b", "plain-word"},       {"c", "1"},
+                           {"d", {1, "x: y"}}, {"e", sim::Json::array()}, {"f", nullptr}};
+  EXPECT_EQ(ToYaml(value),
+            "a: \"no\"\nb: plain-word\nc: \"1\"\nd:\n- 1\n- \"x: y\"\ne: []\nf: null\n");
 }
 
 }  // namespace

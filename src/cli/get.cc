@@ -1,12 +1,12 @@
 #include "cli/get.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <ostream>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cli/table.h"
 #include "cli/yaml.h"
@@ -22,7 +22,8 @@ using sim::Json;
 struct Loaded {
   sim::Store store;
   cluster::State state;
-  std::map<sim::Key, std::string> created;  // creationTimestamp as given; none for objects without one
+  std::map<sim::Key, std::string>
+      created;  // creationTimestamp as given; none for objects without one
 };
 
 std::string AgeOf(const Loaded& loaded, const sim::Key& key, Time now) {
@@ -52,12 +53,21 @@ struct Kind {
 
 const std::vector<Kind>& Kinds() {
   static const std::vector<Kind> kKinds = {
-      {sim::kVolcanoTopology, "HyperNode", "hypernodes", {"hypernodes", "hypernode", "hn"},
+      {sim::kVolcanoTopology,
+       "HyperNode",
+       "hypernodes",
+       {"hypernodes", "hypernode", "hn"},
        {"NAME", "TIER", "TIERNAME", "NODECOUNT", "AGE"}},
       {"", "Node", "nodes", {"nodes", "node", "no"}, {"NAME", "STATUS", "PODS", "DOMAIN", "AGE"}},
-      {sim::kVolcanoScheduling, "PodGroup", "podgroups", {"podgroups", "podgroup", "pg"},
+      {sim::kVolcanoScheduling,
+       "PodGroup",
+       "podgroups",
+       {"podgroups", "podgroup", "pg"},
        {"NAMESPACE", "NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"}},
-      {sim::kVolcanoScheduling, "Queue", "queues", {"queues", "queue", "q"},
+      {sim::kVolcanoScheduling,
+       "Queue",
+       "queues",
+       {"queues", "queue", "q"},
        {"NAME", "PARENT", "STATE", "WEIGHT", "AGE"}},
   };
   return kKinds;
@@ -74,7 +84,8 @@ const Kind* FindKind(const std::string& name) {
 
 std::vector<std::string> HyperNodeRow(Loaded& loaded, const sim::Key& key, const Json& object,
                                       const std::string& age) {
-  // Without Node objects there is nothing to count: then the status, as the cluster wrote it, counts.
+  // Without Node objects there is nothing to count: then the status, as the cluster wrote it,
+  // counts.
   std::string count = NumberOr(object, {"status", "nodeCount"}, "0");
   const topology::Topology& topology = loaded.state.topology();
   bool has_nodes = false;
@@ -86,8 +97,8 @@ std::vector<std::string> HyperNodeRow(Loaded& loaded, const sim::Key& key, const
                                     [&](const auto& state) { return state.name == key.name; });
     count = found == topology.hypernodes.end() ? "0" : std::to_string(found->node_count);
   }
-  return {key.name, NumberOr(object, {"spec", "tier"}, "<none>"), sim::Text(object, {"spec", "tierName"}),
-          count, age};
+  return {key.name, NumberOr(object, {"spec", "tier"}, "<none>"),
+          sim::Text(object, {"spec", "tierName"}), count, age};
 }
 
 std::vector<std::string> NodeRow(Loaded& loaded, const sim::Key& key, const std::string& age) {
@@ -101,7 +112,8 @@ std::vector<std::string> NodeRow(Loaded& loaded, const sim::Key& key, const std:
   const std::string status = std::string(node.ready ? "Ready" : "NotReady") +
                              (node.unschedulable ? ",SchedulingDisabled" : "");
   const bool outside = !leaf.valid() || leaf.index() == 0;
-  return {key.name, status, std::to_string(node.pods), outside ? "<none>" : tree.at(leaf).name, age};
+  return {key.name, status, std::to_string(node.pods), outside ? "<none>" : tree.at(leaf).name,
+          age};
 }
 
 std::vector<std::string> RowOf(Loaded& loaded, const sim::Key& key, const Json& object, Time now) {
@@ -113,12 +125,17 @@ std::vector<std::string> RowOf(Loaded& loaded, const sim::Key& key, const Json& 
     return NodeRow(loaded, key, age);
   }
   if (key.kind == "PodGroup") {
-    return {key.ns, key.name, TextOr(object, {"status", "phase"}, "Pending"),
-            NumberOr(object, {"spec", "minMember"}, "0"), NumberOr(object, {"status", "running"}, "0"),
-            age, TextOr(object, {"spec", "queue"}, "default")};
+    return {key.ns,
+            key.name,
+            TextOr(object, {"status", "phase"}, "Pending"),
+            NumberOr(object, {"spec", "minMember"}, "0"),
+            NumberOr(object, {"status", "running"}, "0"),
+            age,
+            TextOr(object, {"spec", "queue"}, "default")};
   }
-  return {key.name, sim::Text(object, {"spec", "parent"}), TextOr(object, {"status", "state"}, "Open"),
-          NumberOr(object, {"spec", "weight"}, "1"), age};
+  return {key.name, sim::Text(object, {"spec", "parent"}),
+          TextOr(object, {"status", "state"}, "Open"), NumberOr(object, {"spec", "weight"}, "1"),
+          age};
 }
 
 void Print(const GetOptions& options, const Kind& kind, Loaded& loaded, Io& io) {
@@ -159,8 +176,9 @@ void Print(const GetOptions& options, const Kind& kind, Loaded& loaded, Io& io) 
 int Get(const GetOptions& options, Io& io) {
   const Kind* kind = FindKind(options.resource);
   if (kind == nullptr) {
-    Complain(io, fmt::format("get: unknown resource '{}'; known are hypernodes, nodes, podgroups, queues",
-                             options.resource));
+    Complain(io, fmt::format(
+                     "get: unknown resource '{}'; known are hypernodes, nodes, podgroups, queues",
+                     options.resource));
     return kUnusable;
   }
   const Result<sim::Manifest> manifest = LoadFiles(io, options.files);

@@ -1,7 +1,5 @@
 #include "cli/io.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -14,12 +12,15 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace hopwise::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Problems that are printed one by one; more are counted, so that a file of garbage does not flood the terminal.
+// Problems that are printed one by one; more are counted, so that a file of garbage does not flood
+// the terminal.
 constexpr size_t kMaxShown = 100;
 
 Error SystemError(const std::string& path) {

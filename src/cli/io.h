@@ -1,4 +1,5 @@
-// What a command may touch of the outside: streams, files, whether somebody watches, the time of day.
+// What a command may touch of the outside: streams, files, whether somebody watches, the time of
+// day.
 #pragma once
 
 #include <iosfwd>
@@ -34,13 +35,15 @@ Result<std::string> ReadFile(const std::string& path);
 // Writes beside the file and renames, so that nobody sees half of it.
 Status WriteFile(const std::string& path, std::string_view text);
 
-// One step: a file, a directory (its *.yaml, *.yml and *.json, by name, not below) or "-" for standard input. What cannot be opened is an error; what
-// is wrong inside is in the manifest's problems.
+// One step: a file, a directory (its *.yaml, *.yml and *.json, by name, not below) or "-" for
+// standard input. What cannot be opened is an error; what is wrong inside is in the manifest's
+// problems.
 Result<sim::Manifest> LoadStep(Io& io, const std::string& path);
 // Several paths as one step.
 Result<sim::Manifest> LoadFiles(Io& io, const std::vector<std::string>& paths);
 
-// Names every problem and warning of the manifest. False when it cannot be used: it has problems and `keep_going` is off.
+// Names every problem and warning of the manifest. False when it cannot be used: it has problems
+// and `keep_going` is off.
 bool Accept(Io& io, const sim::Manifest& manifest, bool keep_going, bool quiet);
 
 }  // namespace hopwise::cli

@@ -1,9 +1,9 @@
-#include <unistd.h>
-
 #include <ctime>
 #include <iostream>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include "cli/app.h"
 

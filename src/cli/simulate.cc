@@ -1,11 +1,11 @@
 #include "cli/simulate.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <ostream>
 #include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cli/table.h"
 #include "cli/yaml.h"
@@ -34,14 +34,15 @@ std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; 
 std::string GangTable(const StepReport& report, bool wide, bool bold) {
   std::vector<std::string> headers = {"NAMESPACE", "GANG", "PLACED", "TIER", "DOMAIN", "NODES"};
   if (wide) {
-    headers = {"NAMESPACE", "GANG",   "SOURCE", "QUEUE",  "PHASE",
+    headers = {"NAMESPACE", "GANG",    "SOURCE", "QUEUE",  "PHASE",
                "PLACED",    "MINIMUM", "TIER",   "DOMAIN", "NODES"};
   }
   Table table(std::move(headers));
   for (const GangLine& line : report.gangs) {
     const std::string placed = fmt::format("{}/{}", line.placed, line.wanted);
     // Placed, but in no one HyperNode: say so rather than leave a gap.
-    const std::string domain = line.located && line.domain.empty() ? "<cluster>" : OrDash(line.domain);
+    const std::string domain =
+        line.located && line.domain.empty() ? "<cluster>" : OrDash(line.domain);
     const std::string nodes = OrDash(Shortened(line.nodes, wide ? line.nodes.size() : kNodesShown));
     if (wide) {
       table.Add({line.ns, line.shown(), line.source, OrDash(line.queue), OrDash(line.phase), placed,
@@ -70,9 +71,10 @@ std::string ForeignText(const StepReport& report) {
     text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", count, scheduler);
   }
   return text.empty() ? ""
-                      : fmt::format("\npods that wait for other schedulers: {}; --place-foreign "
-                                    "places them\n",
-                                    text);
+                      : fmt::format(
+                            "\npods that wait for other schedulers: {}; --place-foreign "
+                            "places them\n",
+                            text);
 }
 
 void PrintTables(const StepReport& report, const SimulateOptions& options, Io& io) {
@@ -115,7 +117,8 @@ Result<sim::SimulatorOptions> MakeOptions(const SimulateOptions& options, Io& io
   return made;
 }
 
-// Everything is read before anything runs: input that cannot be used leaves no half of an outcome behind.
+// Everything is read before anything runs: input that cannot be used leaves no half of an outcome
+// behind.
 bool LoadSteps(const SimulateOptions& options, Io& io, std::vector<sim::Manifest>& steps) {
   bool usable = true;
   for (const std::string& path : options.steps) {

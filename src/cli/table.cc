@@ -1,9 +1,9 @@
 #include "cli/table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace hopwise::cli {
 namespace {

@@ -1,4 +1,5 @@
-// Aligned columns as kubectl prints them: upper-case headers, three spaces between, nothing padded at the end.
+// Aligned columns as kubectl prints them: upper-case headers, three spaces between, nothing padded
+// at the end.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ namespace hopwise::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> headers);
-  // Cells beyond the headers are dropped, missing ones are empty. An empty cell is printed as it is; use "-" or "<none>" where a word is wanted.
+  // Cells beyond the headers are dropped, missing ones are empty. An empty cell is printed as it
+  // is; use "-" or "<none>" where a word is wanted.
   void Add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.size() <= 1; }
   // `bold`: the header in bold, for terminals.

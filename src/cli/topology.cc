@@ -1,11 +1,11 @@
 #include "cli/topology.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/quantity.h"
 #include "cli/table.h"
@@ -38,11 +38,11 @@ class TreePrinter {
 
  private:
   [[nodiscard]] std::vector<std::string> Headers() const {
-    return {"DOMAIN", "TIER", "NODES",
-            fmt::format("FREE/TOTAL {}", resource_.valid()
-                                             ? state_.columns().ResourceName(resource_)
-                                             : std::string(api::kCpu)),
-            "MEMBERS"};
+    return {
+        "DOMAIN", "TIER", "NODES",
+        fmt::format("FREE/TOTAL {}", resource_.valid() ? state_.columns().ResourceName(resource_)
+                                                       : std::string(api::kCpu)),
+        "MEMBERS"};
   }
 
   [[nodiscard]] std::string Room(const topology::Domain& domain) const {
@@ -126,8 +126,8 @@ std::string DefaultResource(const cluster::State& state) {
       continue;
     }
     const std::vector<int64_t>& amounts = columns.allocatable(ResourceId(r));
-    const int64_t nodes = std::count_if(amounts.begin(), amounts.end(),
-                                        [](int64_t amount) { return amount > 0; });
+    const int64_t nodes =
+        std::count_if(amounts.begin(), amounts.end(), [](int64_t amount) { return amount > 0; });
     if (nodes > most || (nodes == most && nodes > 0 && name < best)) {
       best = name;
       most = nodes;
@@ -170,7 +170,8 @@ int TopologyTree(const TopologyOptions& options, Io& io) {
                   .Print(io.out_is_terminal);
   }
   if (!topology.faults.empty() && !options.quiet) {
-    WarnUser(io, fmt::format("{} faults; `hopwise topology check` lists them", topology.faults.size()));
+    WarnUser(io,
+             fmt::format("{} faults; `hopwise topology check` lists them", topology.faults.size()));
   }
   return kOk;
 }

@@ -1,4 +1,5 @@
-// `hopwise topology tree` and `hopwise topology check`: the fabric as Hopwise understands it, and what is wrong with it.
+// `hopwise topology tree` and `hopwise topology check`: the fabric as Hopwise understands it, and
+// what is wrong with it.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ bool IsWord(char c) {
 
 // Words that some version of YAML reads as booleans or nothing.
 bool IsReserved(std::string text) {
-  constexpr std::array<std::string_view, 9> kReserved = {"y",  "n",    "yes",   "no",  "on",
+  constexpr std::array<std::string_view, 9> kReserved = {"y",   "n",    "yes",   "no",  "on",
                                                          "off", "true", "false", "null"};
   for (char& c : text) {
     c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -1,4 +1,5 @@
-// JSON as YAML: block style, members in order, text quoted whenever any reader of YAML could take it for something else.
+// JSON as YAML: block style, members in order, text quoted whenever any reader of YAML could take
+// it for something else.
 #pragma once
 
 #include <string>

@@ -9,7 +9,8 @@ namespace hopwise::cluster {
 
 void Journal::Append(NodeId node) {
   entries_.push_back(node);
-  // Dropped in halves, so that appending stays constant on average and a reader is never cut off by one entry.
+  // Dropped in halves, so that appending stays constant on average and a reader is never cut off by
+  // one entry.
   if (entries_.size() >= 2 * keep_) {
     entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(keep_));
     base_ += keep_;
@@ -24,9 +25,7 @@ Journal::Tail Journal::Since(uint64_t from) const {
   return {std::span<const NodeId>(entries_).subspan(static_cast<size_t>(from - base_)), true};
 }
 
-Columns::Columns() {
-  Resource(api::kPods);
-}
+Columns::Columns() { Resource(api::kPods); }
 
 ResourceId Columns::Resource(std::string_view name) {
   const StringId id = names_.Intern(name);
@@ -88,7 +87,8 @@ void Columns::TraitsChanged(NodeId node) {
 int64_t Columns::Fit(NodeId node, const Request& request) const {
   int64_t fit = INT64_MAX;
   for (const auto& [r, amount] : request) {
-    const int64_t free = SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]);
+    const int64_t free =
+        SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]);
     fit = std::min(fit, free < amount ? 0 : free / amount);
   }
   return fit;

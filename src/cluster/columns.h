@@ -1,7 +1,9 @@
-// Node room as columns: allocatable and used amounts by resource and node, and the journal of nodes whose room or traits changed.
+// Node room as columns: allocatable and used amounts by resource and node, and the journal of nodes
+// whose room or traits changed.
 //
-// Shapes: allocatable(r)[node], used(r)[node], both of size node_slots() and int64 (milli-CPU, bytes, counts). Resource kPods is pod slots.
-// Journals: a sequence number counts entries ever written; readers remember how far they read and ask for what came after.
+// Shapes: allocatable(r)[node], used(r)[node], both of size node_slots() and int64 (milli-CPU,
+// bytes, counts). Resource kPods is pod slots. Journals: a sequence number counts entries ever
+// written; readers remember how far they read and ask for what came after.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@ using Request = std::vector<std::pair<ResourceId, int64_t>>;
 class Journal {
  public:
   void Append(NodeId node);
-  // Entries with sequence number >= `from`; nullopt-like: `complete` is false when older ones were dropped already.
+  // Entries with sequence number >= `from`; nullopt-like: `complete` is false when older ones were
+  // dropped already.
   struct Tail {
     std::span<const NodeId> nodes;
     bool complete = true;
@@ -43,32 +46,37 @@ class Columns {
  public:
   Columns();
 
-  ResourceId Resource(std::string_view name);               // interns, adds a column
+  ResourceId Resource(std::string_view name);                          // interns, adds a column
   [[nodiscard]] ResourceId FindResource(std::string_view name) const;  // none when unknown
-  [[nodiscard]] const std::string& ResourceName(ResourceId r) const { return names_.Text(StringId(r.value)); }
+  [[nodiscard]] const std::string& ResourceName(ResourceId r) const {
+    return names_.Text(StringId(r.value));
+  }
   [[nodiscard]] size_t resource_count() const { return allocatable_.size(); }
   [[nodiscard]] ResourceId pods() const { return ResourceId(0U); }
 
   [[nodiscard]] size_t node_slots() const { return slots_; }
   void Resize(size_t slots);
 
-  [[nodiscard]] const std::vector<int64_t>& allocatable(ResourceId r) const { return allocatable_[r.index()]; }
+  [[nodiscard]] const std::vector<int64_t>& allocatable(ResourceId r) const {
+    return allocatable_[r.index()];
+  }
   [[nodiscard]] const std::vector<int64_t>& used(ResourceId r) const { return used_[r.index()]; }
-  // At least the largest allocatable amount of any node, now or before: bounds how many of a request fit on one node.
+  // At least the largest allocatable amount of any node, now or before: bounds how many of a
+  // request fit on one node.
   [[nodiscard]] int64_t max_allocatable(ResourceId r) const { return max_allocatable_[r.index()]; }
 
   // Replaces a node's allocatable amounts; resources it does not name become 0.
   void SetAllocatable(NodeId node, const api::ResourceList& amounts);
-  void Use(NodeId node, const Request& request);            // used += request
-  void Release(NodeId node, const Request& request);        // used -= request
-  void TraitsChanged(NodeId node);                          // labels, taints, readiness, ports
+  void Use(NodeId node, const Request& request);      // used += request
+  void Release(NodeId node, const Request& request);  // used -= request
+  void TraitsChanged(NodeId node);                    // labels, taints, readiness, ports
 
   // How many of `request` fit on `node` now, by resources alone (>= 0).
   [[nodiscard]] int64_t Fit(NodeId node, const Request& request) const;
   // The same on the empty node.
   [[nodiscard]] int64_t FitEmpty(NodeId node, const Request& request) const;
 
-  Request MakeRequest(const api::ResourceList& list);       // adds one pod slot, drops zeros
+  Request MakeRequest(const api::ResourceList& list);  // adds one pod slot, drops zeros
 
   [[nodiscard]] const Journal& room_journal() const { return room_; }
   [[nodiscard]] const Journal& traits_journal() const { return traits_; }

@@ -1,12 +1,12 @@
 // Amounts by resource and node, and the journals that tell what changed.
 #include "cluster/columns.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace hopwise::cluster {
 namespace {
@@ -20,7 +20,9 @@ class ColumnsTest : public ::testing::Test {
     columns_.Resize(2);
     columns_.SetAllocatable(kA, {{"cpu", 4000}, {"gpu", 8}, {"pods", 10}});
   }
-  int64_t Fit(const api::ResourceList& list) { return columns_.Fit(kA, columns_.MakeRequest(list)); }
+  int64_t Fit(const api::ResourceList& list) {
+    return columns_.Fit(kA, columns_.MakeRequest(list));
+  }
   Columns columns_;
 };
 
@@ -29,7 +31,9 @@ TEST_F(ColumnsTest, PodSlotsAreTheFirstResource) {
   EXPECT_EQ(columns_.pods().value, 0U);
 }
 
-TEST_F(ColumnsTest, AnUnknownResourceIsNone) { EXPECT_FALSE(columns_.FindResource("fpga").valid()); }
+TEST_F(ColumnsTest, AnUnknownResourceIsNone) {
+  EXPECT_FALSE(columns_.FindResource("fpga").valid());
+}
 
 TEST_F(ColumnsTest, ARequestHoldsAPodSlotAndNoZeros) {
   const Request request = columns_.MakeRequest({{"cpu", 0}, {"gpu", 2}, {"pods", 7}});
@@ -88,7 +92,8 @@ TEST_F(ColumnsTest, JournalsTellWhoChangedSinceWhen) {
   columns_.TraitsChanged(kA);
   const Journal::Tail tail = columns_.room_journal().Since(room);
   ASSERT_TRUE(tail.complete);
-  EXPECT_EQ(std::vector<NodeId>(tail.nodes.begin(), tail.nodes.end()), (std::vector<NodeId>{kB, kA}));
+  EXPECT_EQ(std::vector<NodeId>(tail.nodes.begin(), tail.nodes.end()),
+            (std::vector<NodeId>{kB, kA}));
   EXPECT_EQ(columns_.traits_journal().Since(traits).nodes.size(), 1U);
 }
 
@@ -97,7 +102,8 @@ TEST(Journal, SaysWhenItNoLongerKnows) {
   journal.set_keep(4);
   for (uint32_t i = 0; i < 20; ++i) {
     journal.Append(NodeId(i));
-    const Journal::Tail recent = journal.Since(journal.end() - std::min<uint64_t>(journal.end(), 3));
+    const Journal::Tail recent =
+        journal.Since(journal.end() - std::min<uint64_t>(journal.end(), 3));
     ASSERT_TRUE(recent.complete) << i;
     ASSERT_EQ(recent.nodes.back(), NodeId(i));
   }

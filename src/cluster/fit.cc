@@ -15,7 +15,8 @@ namespace {
 
 // Nodes handled at a time, so that the intermediate counts stay in the first-level cache.
 constexpr size_t kBlock = 2048;
-// Up to this many pods per node the fit is counted by comparisons, which vectorise; above it by multiplication.
+// Up to this many pods per node the fit is counted by comparisons, which vectorise; above it by
+// multiplication.
 constexpr int64_t kCompareUpTo = 4;
 // A shape that missed more than this share of the nodes is swept afresh rather than mended.
 constexpr size_t kFollowShare = 4;
@@ -53,9 +54,10 @@ bool PortsClash(const api::HostPort& a, const api::HostPort& b) {
   return a.port == b.port && a.protocol == b.protocol && (any || a.ip == b.ip);
 }
 
-// counts[i] = min(counts[i], floor(free / amount)), free = allocatable - used, for one block. `most` bounds every quotient.
-void NarrowByCompare(const int64_t* allocatable, const int64_t* used, int64_t amount, int64_t most, uint16_t* counts,
-                     size_t n) {
+// counts[i] = min(counts[i], floor(free / amount)), free = allocatable - used, for one block.
+// `most` bounds every quotient.
+void NarrowByCompare(const int64_t* allocatable, const int64_t* used, int64_t amount, int64_t most,
+                     uint16_t* counts, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     const int64_t free = allocatable[i] - used[i];
     uint16_t fits = 0;
@@ -66,8 +68,10 @@ void NarrowByCompare(const int64_t* allocatable, const int64_t* used, int64_t am
   }
 }
 
-// Division by a fixed amount: multiply with floor(2^64 / amount), which is at most one too low, and mend.
-void NarrowByDivision(const int64_t* allocatable, const int64_t* used, int64_t amount, uint16_t* counts, size_t n) {
+// Division by a fixed amount: multiply with floor(2^64 / amount), which is at most one too low, and
+// mend.
+void NarrowByDivision(const int64_t* allocatable, const int64_t* used, int64_t amount,
+                      uint16_t* counts, size_t n) {
   const auto divisor = static_cast<uint64_t>(amount);
   const auto inverse = static_cast<uint64_t>((Uint128{1} << 64) / (divisor == 1 ? 2 : divisor));
   for (size_t i = 0; i < n; ++i) {
@@ -75,7 +79,8 @@ void NarrowByDivision(const int64_t* allocatable, const int64_t* used, int64_t a
     const uint64_t room = free > 0 ? static_cast<uint64_t>(free) : 0;
     uint64_t fits = divisor == 1 ? room : static_cast<uint64_t>((Uint128{room} * inverse) >> 64);
     fits += divisor != 1 && room - fits * divisor >= divisor ? 1U : 0U;
-    counts[i] = std::min<uint16_t>(counts[i], static_cast<uint16_t>(std::min<uint64_t>(fits, kMaxFitPerNode)));
+    counts[i] = std::min<uint16_t>(counts[i],
+                                   static_cast<uint16_t>(std::min<uint64_t>(fits, kMaxFitPerNode)));
   }
 }
 
@@ -163,7 +168,8 @@ class NodeLabels {
     if (!id.valid()) {
       return nullptr;
     }
-    const auto at = std::ranges::lower_bound(node_.labels, id, {}, [](const auto& pair) { return pair.first; });
+    const auto at =
+        std::ranges::lower_bound(node_.labels, id, {}, [](const auto& pair) { return pair.first; });
     return at != node_.labels.end() && at->first == id ? &state_.Text(at->second) : nullptr;
   }
 
@@ -182,9 +188,11 @@ bool MatchesValue(const api::Requirement& requirement, const std::string* value)
   int64_t want = 0;
   switch (requirement.op) {
     case api::Operator::kIn:
-      return value != nullptr && std::ranges::find(requirement.values, *value) != requirement.values.end();
+      return value != nullptr &&
+             std::ranges::find(requirement.values, *value) != requirement.values.end();
     case api::Operator::kNotIn:
-      return value == nullptr || std::ranges::find(requirement.values, *value) == requirement.values.end();
+      return value == nullptr ||
+             std::ranges::find(requirement.values, *value) == requirement.values.end();
     case api::Operator::kExists:
       return value != nullptr;
     case api::Operator::kDoesNotExist:
@@ -206,7 +214,8 @@ bool MatchesAll(const std::vector<api::Requirement>& requirements, const NodeLab
   });
 }
 
-bool MatchesTerm(const api::NodeSelectorTerm& term, const NodeRecord& node, const NodeLabels& labels) {
+bool MatchesTerm(const api::NodeSelectorTerm& term, const NodeRecord& node,
+                 const NodeLabels& labels) {
   if (term.expressions.empty() && term.fields.empty()) {
     return false;  // as kube-scheduler: an empty term selects nothing
   }
@@ -216,7 +225,8 @@ bool MatchesTerm(const api::NodeSelectorTerm& term, const NodeRecord& node, cons
   return fields && MatchesAll(term.expressions, labels);
 }
 
-bool ToleratesAll(const std::vector<api::Toleration>& tolerations, const std::vector<api::Taint>& taints) {
+bool ToleratesAll(const std::vector<api::Toleration>& tolerations,
+                  const std::vector<api::Taint>& taints) {
   return std::ranges::all_of(taints, [&](const api::Taint& taint) {
     if (taint.effect == "PreferNoSchedule") {
       return true;
@@ -228,7 +238,8 @@ bool ToleratesAll(const std::vector<api::Toleration>& tolerations, const std::ve
 
 bool ToleratesCordon(const std::vector<api::Toleration>& tolerations) {
   const api::Taint cordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
-  return std::ranges::any_of(tolerations, [&](const api::Toleration& t) { return api::Tolerates(t, cordon); });
+  return std::ranges::any_of(tolerations,
+                             [&](const api::Toleration& t) { return api::Tolerates(t, cordon); });
 }
 
 NodeVerdict JudgeTraits(const State& state, const NodeRecord& node, const PredicateSet& set) {
@@ -248,7 +259,8 @@ NodeVerdict JudgeTraits(const State& state, const NodeRecord& node, const Predic
   if (!MatchesAll(set.selector, labels)) {
     return NodeVerdict::kSelector;
   }
-  if (set.has_affinity && std::ranges::none_of(set.affinity, [&](const api::NodeSelectorTerm& term) {
+  if (set.has_affinity &&
+      std::ranges::none_of(set.affinity, [&](const api::NodeSelectorTerm& term) {
         return MatchesTerm(term, node, labels);
       })) {
     return NodeVerdict::kAffinity;
@@ -263,7 +275,8 @@ NodeVerdict JudgeTraits(const State& state, const NodeRecord& node, const Predic
 
 bool PortsFree(const NodeRecord& node, const PredicateSet& set) {
   return std::ranges::none_of(set.ports, [&](const api::HostPort& wanted) {
-    return std::ranges::any_of(node.ports, [&](const auto& taken) { return PortsClash(wanted, taken.second); });
+    return std::ranges::any_of(node.ports,
+                               [&](const auto& taken) { return PortsClash(wanted, taken.second); });
   });
 }
 
@@ -286,10 +299,12 @@ NodeVerdict FitCache::Judge(NodeId node, ShapeId shape) const {
   if (!Allowed(node, ShapePredicates(shape), &verdict)) {
     return verdict;
   }
-  return state_.columns().Fit(node, ShapeRequest(shape)) > 0 ? NodeVerdict::kFits : NodeVerdict::kResources;
+  return state_.columns().Fit(node, ShapeRequest(shape)) > 0 ? NodeVerdict::kFits
+                                                             : NodeVerdict::kResources;
 }
 
-int64_t FitCache::FitWith(NodeId node, ShapeId shape, const std::vector<int64_t>* extra_used) const {
+int64_t FitCache::FitWith(NodeId node, ShapeId shape,
+                          const std::vector<int64_t>* extra_used) const {
   const PredicateSet& set = ShapePredicates(shape);
   if (!Allowed(node, set, nullptr)) {
     return 0;
@@ -297,7 +312,8 @@ int64_t FitCache::FitWith(NodeId node, ShapeId shape, const std::vector<int64_t>
   int64_t fit = set.ports.empty() ? kMaxFitPerNode : 1;
   const Columns& columns = state_.columns();
   for (const auto& [r, amount] : ShapeRequest(shape)) {
-    int64_t free = SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
+    int64_t free =
+        SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
     if (extra_used != nullptr && r.index() < extra_used->size()) {
       free = SaturatingSub(free, (*extra_used)[r.index()]);
     }
@@ -330,8 +346,10 @@ void FitCache::UpdatePredicates(Predicates& p) {
     std::ranges::fill(p.bits, 0);
     for (size_t n = 0; n < nodes; ++n) {
       const NodeRecord& record = state_.node(NodeId(n));
-      // Most nodes of a cluster are plain; only the others need the full judgement when nothing is demanded of them.
-      const bool plain = record.alive && record.ready && !record.unschedulable && record.taints.empty();
+      // Most nodes of a cluster are plain; only the others need the full judgement when nothing is
+      // demanded of them.
+      const bool plain =
+          record.alive && record.ready && !record.unschedulable && record.taints.empty();
       if ((plain && p.trivial) || (record.alive && Allowed(NodeId(n), p.set, nullptr))) {
         p.bits[n / 64] |= uint64_t{1} << (n % 64);
       }
@@ -374,10 +392,12 @@ void FitCache::Recompute(Shape& s) {
   data.sums.clear();
 }
 
-void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree, std::vector<int64_t>& sums) const {
+void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree,
+                       std::vector<int64_t>& sums) const {
   const size_t domains = tree.domains.size();
   sums.assign(domains, 0);
-  // Children come after their parents, so walking backwards every domain is complete before it is added to its parent.
+  // Children come after their parents, so walking backwards every domain is complete before it is
+  // added to its parent.
   for (size_t d = domains; d-- > 0;) {
     const topology::Domain& domain = tree.domains[d];
     int64_t sum = sums[d];
@@ -408,8 +428,8 @@ std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tr
     for (size_t i = 0; i < n; ++i) {
       // A port in use is no lasting obstacle, so only traits count here.
       const bool allowed = ((p.bits[(lo + i) / 64] >> ((lo + i) % 64)) & 1U) != 0 ||
-                           (!p.set.ports.empty() &&
-                            JudgeTraits(state_, state_.node(NodeId(lo + i)), p.set) == NodeVerdict::kFits);
+                           (!p.set.ports.empty() && JudgeTraits(state_, state_.node(NodeId(lo + i)),
+                                                                p.set) == NodeVerdict::kFits);
       counts[i] = allowed ? static_cast<uint16_t>(most) : uint16_t{0};
     }
     for (const auto& [r, amount] : request) {
@@ -429,7 +449,8 @@ void FitCache::Follow(Shape& s, const std::vector<const topology::Tree*>& trees)
   const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
   for (const NodeId node : columns.room_journal().Since(s.seen).nodes) {
     const bool allowed = ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0;
-    const auto now = static_cast<uint16_t>(allowed ? std::min(most, columns.Fit(node, request)) : 0);
+    const auto now =
+        static_cast<uint16_t>(allowed ? std::min(most, columns.Fit(node, request)) : 0);
     const int64_t delta = int64_t{now} - data.fit[node.index()];
     if (delta == 0) {
       continue;
@@ -477,7 +498,8 @@ const ShapeFit& FitCache::Get(ShapeId shape, const std::vector<const topology::T
   return *s.data;
 }
 
-const std::vector<int64_t>& FitCache::Sums(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+const std::vector<int64_t>& FitCache::Sums(ShapeId shape,
+                                           const std::vector<const topology::Tree*>& trees,
                                            size_t tree) {
   ShapeFit& data = *shapes_[shape.index()].data;
   if (data.sums[tree].empty()) {
@@ -490,7 +512,8 @@ void FitCache::Evict(ShapeId keep) {
   while (held_ > budget_) {
     size_t oldest = shapes_.size();
     for (size_t i = 0; i < shapes_.size(); ++i) {
-      if (shapes_[i].data && i != keep.index() && (oldest == shapes_.size() || shapes_[i].last_use < shapes_[oldest].last_use)) {
+      if (shapes_[i].data && i != keep.index() &&
+          (oldest == shapes_.size() || shapes_[i].last_use < shapes_[oldest].last_use)) {
         oldest = i;
       }
     }

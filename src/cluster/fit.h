@@ -1,8 +1,10 @@
 // How many pods of a shape fit on each node and in each domain, kept current from the journals.
 //
-// A shape is a resource class (requests) times a predicate set (selectors, tolerations, ports). fit[node] counts how many more pods of the
-// shape the node takes (0 where a predicate forbids it); sums[domain] adds them up over a tree. The first look at a shape sweeps the
-// columns once, later ones read only the nodes written to the journal since. Host ports allow one pod of the shape per node.
+// A shape is a resource class (requests) times a predicate set (selectors, tolerations, ports).
+// fit[node] counts how many more pods of the shape the node takes (0 where a predicate forbids it);
+// sums[domain] adds them up over a tree. The first look at a shape sweeps the columns once, later
+// ones read only the nodes written to the journal since. Host ports allow one pod of the shape per
+// node.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +22,37 @@ namespace hopwise::cluster {
 
 class State;
 
-// What a pod demands of a node besides room. Canonical: equal demands are equal members, so that they intern to one PredicateId.
+// What a pod demands of a node besides room. Canonical: equal demands are equal members, so that
+// they intern to one PredicateId.
 struct PredicateSet {
-  std::vector<api::Requirement> selector;                   // nodeSelector as In requirements, sorted by key
-  std::vector<api::NodeSelectorTerm> affinity;              // required terms, ORed; see has_affinity
+  std::vector<api::Requirement> selector;       // nodeSelector as In requirements, sorted by key
+  std::vector<api::NodeSelectorTerm> affinity;  // required terms, ORed; see has_affinity
   bool has_affinity = false;
-  std::vector<api::Toleration> tolerations;                 // sorted
-  std::vector<api::HostPort> ports;                         // sorted
-  std::vector<std::vector<api::Requirement>> extra;         // selectors of an ACK constraint: each must match
+  std::vector<api::Toleration> tolerations;  // sorted
+  std::vector<api::HostPort> ports;          // sorted
+  std::vector<std::vector<api::Requirement>>
+      extra;  // selectors of an ACK constraint: each must match
 
-  [[nodiscard]] std::string Key() const;                    // equal iff the sets are equal
+  [[nodiscard]] std::string Key() const;  // equal iff the sets are equal
 };
 
 // Why a node is refused, first reason found; kFits when none.
 enum class NodeVerdict : uint8_t {
-  kFits, kGone, kNotReady, kUnschedulable, kTaint, kSelector, kAffinity, kPort, kResources,
+  kFits,
+  kGone,
+  kNotReady,
+  kUnschedulable,
+  kTaint,
+  kSelector,
+  kAffinity,
+  kPort,
+  kResources,
 };
 
 struct ShapeFit {
-  std::vector<uint16_t> fit;         // by node id
+  std::vector<uint16_t> fit;               // by node id
   std::vector<std::vector<int64_t>> sums;  // by tree, by domain id; empty for trees not asked for
-  uint16_t max_fit = 0;              // at least the largest fit of any node
+  uint16_t max_fit = 0;                    // at least the largest fit of any node
 };
 
 // Largest count kept per node.
@@ -60,20 +72,26 @@ class FitCache {
   [[nodiscard]] size_t shape_count() const { return shapes_.size(); }
 
   // Brings the shape up to date and returns it; good until the next call of a non-const member.
-  const ShapeFit& Get(ShapeId shape, const std::vector<const topology::Tree*>& trees, uint64_t topology_version);
+  const ShapeFit& Get(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                      uint64_t topology_version);
 
-  // Sums over trees[tree] of a shape just got by Get with the same arguments; made on first use, then followed.
-  const std::vector<int64_t>& Sums(ShapeId shape, const std::vector<const topology::Tree*>& trees, size_t tree);
+  // Sums over trees[tree] of a shape just got by Get with the same arguments; made on first use,
+  // then followed.
+  const std::vector<int64_t>& Sums(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                                   size_t tree);
 
   // One node judged afresh, without the cache.
   [[nodiscard]] NodeVerdict Judge(NodeId node, ShapeId shape) const;
-  // Fit of one node with `extra` added to its used amounts (a trial); predicates included. Host ports of the trial are the caller's.
-  [[nodiscard]] int64_t FitWith(NodeId node, ShapeId shape, const std::vector<int64_t>* extra_used) const;
+  // Fit of one node with `extra` added to its used amounts (a trial); predicates included. Host
+  // ports of the trial are the caller's.
+  [[nodiscard]] int64_t FitWith(NodeId node, ShapeId shape,
+                                const std::vector<int64_t>* extra_used) const;
   // Fit on the node were it empty of pods; predicates (but not ports) included.
   [[nodiscard]] int64_t FitEmpty(NodeId node, ShapeId shape) const;
 
   [[nodiscard]] size_t MemoryBytes() const;
-  // Sums over a tree of how many of the shape each node would take were it empty (ports ignored); computed afresh at each call.
+  // Sums over a tree of how many of the shape each node would take were it empty (ports ignored);
+  // computed afresh at each call.
   std::vector<int64_t> EmptySums(ShapeId shape, const topology::Tree& tree);
 
   // Fit vectors held at most; the least recently used goes first. Bytes.
@@ -85,9 +103,9 @@ class FitCache {
   };
   struct Predicates {
     PredicateSet set;
-    bool trivial = false;            // nothing demanded: only traits of the node count
-    std::vector<uint64_t> bits;      // by node id: allowed
-    uint64_t seen = 0;               // traits journal position
+    bool trivial = false;        // nothing demanded: only traits of the node count
+    std::vector<uint64_t> bits;  // by node id: allowed
+    uint64_t seen = 0;           // traits journal position
     bool fresh = false;
   };
   struct Shape {
@@ -111,7 +129,7 @@ class FitCache {
   std::vector<Predicates> predicates_;
   std::vector<Shape> shapes_;
   StringPool class_keys_, predicate_keys_, shape_keys_;
-  uint64_t clock_ = 0;               // counts Get calls, for the eviction order
+  uint64_t clock_ = 0;  // counts Get calls, for the eviction order
   size_t budget_ = size_t{512} << 20;
   size_t held_ = 0;
 };

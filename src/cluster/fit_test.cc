@@ -1,13 +1,13 @@
 // What the fit cache says after any number of changes is what a fresh count says.
 #include "cluster/fit.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "cluster/state.h"
@@ -54,7 +54,8 @@ void ExpectFresh(State& state, ShapeId shape) {
   for (size_t n = 0; n < state.node_slots(); ++n) {
     const NodeId node(n);
     const int64_t want = state.node(node).alive ? state.fits().FitWith(node, shape, nullptr) : 0;
-    ASSERT_EQ(fit.fit[n], std::min<int64_t>(want, kMaxFitPerNode)) << "node " << state.node(node).name;
+    ASSERT_EQ(fit.fit[n], std::min<int64_t>(want, kMaxFitPerNode))
+        << "node " << state.node(node).name;
     ASSERT_LE(fit.fit[n], fit.max_fit);
     ASSERT_EQ(fit.fit[n] > 0, state.fits().Judge(node, shape) == NodeVerdict::kFits);
   }
@@ -96,9 +97,11 @@ class FitTest : public ::testing::Test {
     port.host_ports = {{"", "TCP", 80}};
     api::Pod affine = MakePod("affine", 2);
     affine.required_node_affinity.emplace();
-    affine.required_node_affinity->emplace_back().expressions.push_back({"zone", api::Operator::kNotIn, {"a"}});
+    affine.required_node_affinity->emplace_back().expressions.push_back(
+        {"zone", api::Operator::kNotIn, {"a"}});
     std::vector<ShapeId> shapes;
-    for (const api::Pod& pod : {MakePod("one", 1), MakePod("three", 3), MakePod("none", 0), selective, tolerant, port, affine}) {
+    for (const api::Pod& pod : {MakePod("one", 1), MakePod("three", 3), MakePod("none", 0),
+                                selective, tolerant, port, affine}) {
       shapes.push_back(Shape(state_, pod));
     }
     return shapes;
@@ -214,12 +217,24 @@ TEST_F(FitTest, ARevivedNodeIsJudgedByItsNewTraits) {
 // Free amounts around the multiples of the request, on either side of the switch between comparing
 // and multiplying: floor(free / amount), at most 65535.
 TEST(FitBoundaries, DivisionAndComparisonRoundDown) {
-  const std::vector<int64_t> amounts = {1, 2, 3, 7, 10, 1000, 4096, (int64_t{1} << 31) - 1, int64_t{1} << 40,
-                                        kMost / 3, kMost / 2, kMost - 1, kMost};
+  const std::vector<int64_t> amounts = {1,
+                                        2,
+                                        3,
+                                        7,
+                                        10,
+                                        1000,
+                                        4096,
+                                        (int64_t{1} << 31) - 1,
+                                        int64_t{1} << 40,
+                                        kMost / 3,
+                                        kMost / 2,
+                                        kMost - 1,
+                                        kMost};
   for (const int64_t amount : amounts) {
     State state;
     int next = 0;
-    for (const int64_t times : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{4}, int64_t{5}, int64_t{100}, int64_t{65'535}, int64_t{65'536}}) {
+    for (const int64_t times : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{4}, int64_t{5},
+                                int64_t{100}, int64_t{65'535}, int64_t{65'536}}) {
       for (const int64_t off : {-1, 0, 1}) {
         if (times <= kMost / amount) {
           const int64_t free = times * amount;

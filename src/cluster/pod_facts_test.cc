@@ -199,7 +199,8 @@ TEST(NodeConstraint, WhatIsMalformedIsNeverNoConstraint) {
       R"({"required": {"nodeSelectors": [{"matchLabels": []}]}})",
       R"({"required": {"nodeSelectors": [{"matchLabels": {"a": 1}}]}})",
       R"({"required": {"nodeSelectors": [{"matchExpressions": [{"key": "a"}]}]}})",
-      R"({"required": {"nodeSelectors": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]}})",
+      R"({"required": {"nodeSelectors": [{"matchExpressions":
+          [{"key": "a", "operator": "In"}]}]}})",
       R"({"required": {"nodeSelectors": [{"matchExpressions":
           [{"key": "a", "operator": "Exists", "values": ["b"]}]}]}})",
       R"({"required": {"nodeSelectors": [{"matchExpressions":

@@ -244,13 +244,19 @@ void State::RemovePod(std::string_view ns, std::string_view name) {
   if (id.valid()) ErasePod(id);
 }
 
+// The hot path of a decision: what Update does, for the one change that moves nothing but room and
+// share. Seat, shape and validity of the member stay as they are.
 void State::Assume(PodId id, NodeId node) {
-  HOPWISE_CHECK(pod(id).alive && pod(id).state == PodState::kPending);
+  PodRecord& record = pods_[id.index()];
+  HOPWISE_CHECK(record.alive && record.state == PodState::kPending);
   HOPWISE_CHECK(nodes_[node.index()].alive);
-  PodRecord next = pod(id);
-  next.state = PodState::kAssumed;
-  next.host = node;
-  Update(id, std::move(next), pod(id).gang);
+  record.state = PodState::kAssumed;
+  record.host = node;
+  EnterNode(id);
+  if (record.gang.valid()) {
+    GangBuilder(*this).Charge(id);
+    impl_->changed_gangs.Mark(record.gang);
+  }
 }
 
 void State::Forget(PodId id) {

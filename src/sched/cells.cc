@@ -30,8 +30,8 @@ bool FillsBefore(const Cell& a, const Cell& b) {
 
 }  // namespace
 
-void AppendCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d, uint16_t rank,
-                 std::vector<Cell>& out) {
+void AppendCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+                 DomainId d, uint16_t rank, std::vector<Cell>& out) {
   const topology::Domain& domain = tree.at(d);
   if (domain.rank <= rank) {
     if (view.sums[d.index()] > 0) {
@@ -64,10 +64,12 @@ void KeepFewest(std::vector<Cell>& cells, int64_t amount) {
     cells.clear();
     return;
   }
-  // The last one need not be the roomiest left: the tightest that still holds the rest keeps the roomy ones whole.
+  // The last one need not be the roomiest left: the tightest that still holds the rest keeps the
+  // roomy ones whole.
   const int64_t rest = amount - (sum - cells[used - 1].room);
   size_t best = used - 1;
-  for (size_t i = used; i < cells.size() && cells[i].room >= rest && !cells[used - 1].anchored; ++i) {
+  for (size_t i = used; i < cells.size() && cells[i].room >= rest && !cells[used - 1].anchored;
+       ++i) {
     if (cells[i].room < cells[best].room) {
       best = i;
     }
@@ -76,12 +78,13 @@ void KeepFewest(std::vector<Cell>& cells, int64_t amount) {
   cells.resize(used);
 }
 
-std::vector<NodeCount> SplitGreedy(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d,
-                                   int64_t pods) {
+std::vector<NodeCount> SplitGreedy(const topology::Tree& tree, const RoomView& view,
+                                   const Anchors& anchors, DomainId d, int64_t pods) {
   std::vector<Cell> cells;
   std::vector<Cell> finer;
   cells.push_back({view.sums[d.index()], tree.at(d).lo, anchors.Holds(d), d, NodeId()});
-  for (uint16_t rank = HighestDomainRank(tree, cells); rank > 0; rank = HighestDomainRank(tree, cells)) {
+  for (uint16_t rank = HighestDomainRank(tree, cells); rank > 0;
+       rank = HighestDomainRank(tree, cells)) {
     finer.clear();
     for (const Cell& cell : cells) {
       if (cell.domain.valid()) {
@@ -106,7 +109,8 @@ std::vector<NodeCount> SplitGreedy(const topology::Tree& tree, const RoomView& v
   return out;
 }
 
-int64_t FewestCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d, int64_t pods) {
+int64_t FewestCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+                    DomainId d, int64_t pods) {
   const topology::Domain& domain = tree.at(d);
   // Rooms are small numbers in most trees: a histogram from the top is cheaper than a sort.
   std::array<uint32_t, kHistogram> count{};

@@ -1,7 +1,8 @@
-// Cells: the pieces a domain falls into at a level. A cell of rank q is a largest domain of rank <= q, or a single node outside such domains.
+// Cells: the pieces a domain falls into at a level. A cell of rank q is a largest domain of rank <=
+// q, or a single node outside such domains.
 //
-// "Number of domains at rank q" counts cells, so that trees of mixed depth compare: a leaf that hangs directly under the core is one cell
-// at every rank between its own and the core's.
+// "Number of domains at rank q" counts cells, so that trees of mixed depth compare: a leaf that
+// hangs directly under the core is one cell at every rank between its own and the core's.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,9 @@ class Anchors {
     Sort(domains_);
   }
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
-  [[nodiscard]] bool Holds(DomainId d) const { return std::ranges::binary_search(domains_, d.value); }
+  [[nodiscard]] bool Holds(DomainId d) const {
+    return std::ranges::binary_search(domains_, d.value);
+  }
   [[nodiscard]] bool Holds(NodeId n) const { return std::ranges::binary_search(nodes_, n.value); }
   // Smallest domain with all of them; none when empty.
   [[nodiscard]] DomainId common() const { return common_; }
@@ -49,8 +52,8 @@ struct Cell {
   int64_t room = 0;       // pods (or units) it can take
   uint32_t position = 0;  // of its first node in fabric order
   bool anchored = false;
-  DomainId domain;        // none for a node
-  NodeId node;            // none for a domain
+  DomainId domain;  // none for a node
+  NodeId node;      // none for a domain
 };
 
 struct NodeCount {
@@ -59,20 +62,23 @@ struct NodeCount {
 };
 
 // Appends the cells of rank `rank` under d (d itself when its rank is not above) that have room.
-void AppendCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d, uint16_t rank,
-                 std::vector<Cell>& out);
+void AppendCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+                 DomainId d, uint16_t rank, std::vector<Cell>& out);
 
-// Keeps a smallest set of cells that together hold `amount`, the last one chosen to fit best; anchored cells are free and come first.
-// Keeps their order: those to be filled first come first. Precondition: the rooms add up to `amount` or more.
+// Keeps a smallest set of cells that together hold `amount`, the last one chosen to fit best;
+// anchored cells are free and come first. Keeps their order: those to be filled first come first.
+// Precondition: the rooms add up to `amount` or more.
 void KeepFewest(std::vector<Cell>& cells, int64_t amount);
 
-// Splits `pods` pods of one class over d, level by level from the top: at each level the fewest cells. Not optimal below the first level when
-// several smallest sets exist; see split_exact.h for that. Precondition: view.sums[d] >= pods > 0.
-std::vector<NodeCount> SplitGreedy(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d,
-                                   int64_t pods);
+// Splits `pods` pods of one class over d, level by level from the top: at each level the fewest
+// cells. Not optimal below the first level when several smallest sets exist; see split_exact.h for
+// that. Precondition: view.sums[d] >= pods > 0.
+std::vector<NodeCount> SplitGreedy(const topology::Tree& tree, const RoomView& view,
+                                   const Anchors& anchors, DomainId d, int64_t pods);
 
-// The number of cells KeepFewest would open at the level below d: the first thing the objective compares among domains of one rank.
-// Precondition: view.sums[d] >= pods.
-int64_t FewestCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d, int64_t pods);
+// The number of cells KeepFewest would open at the level below d: the first thing the objective
+// compares among domains of one rank. Precondition: view.sums[d] >= pods.
+int64_t FewestCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+                    DomainId d, int64_t pods);
 
 }  // namespace hopwise::sched

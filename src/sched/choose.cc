@@ -9,7 +9,8 @@
 namespace hopwise::sched {
 namespace {
 
-// Clusters up to this size are searched to the end, whatever it takes; above it the work of a decision is bounded.
+// Clusters up to this size are searched to the end, whatever it takes; above it the work of a
+// decision is bounded.
 constexpr int64_t kSmallCluster = 256;
 constexpr int64_t kSmallBudget = 4'000'000;
 // Fields that may be merged in one exact split of a large cluster: a base and a share per pod.
@@ -44,7 +45,9 @@ bool BetterBound(const Candidate& a, const Candidate& b) {
   return a.room != b.room ? a.room < b.room : a.domain < b.domain;
 }
 
-bool HasAny(const Batch& batch) { return !batch.singles.empty() || !batch.uniform.empty() || !batch.loose.empty(); }
+bool HasAny(const Batch& batch) {
+  return !batch.singles.empty() || !batch.uniform.empty() || !batch.loose.empty();
+}
 
 int64_t Total(const std::vector<int32_t>& counts) {
   int64_t sum = 0;
@@ -56,21 +59,31 @@ int64_t Total(const std::vector<int32_t>& counts) {
 
 class TreeChooser {
  public:
-  TreeChooser(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope, Tools& tools)
-      : state_(state), id_(gang), gang_(state.gang(gang)), demand_(demand), scope_(scope), tools_(tools),
-        trial_(state, scope.tree, demand.classes), tree_(trial_.tree()),
+  TreeChooser(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope,
+              Tools& tools)
+      : state_(state),
+        id_(gang),
+        gang_(state.gang(gang)),
+        demand_(demand),
+        scope_(scope),
+        tools_(tools),
+        trial_(state, scope.tree, demand.classes),
+        tree_(trial_.tree()),
         meter_(tree_, trial_.View(Dominant(demand)), scope.anchors) {
     const auto nodes = static_cast<int64_t>(tree_.order.size());
-    effort_.exact = nodes <= kSmallCluster ? kSmallBudget : kBaseBudget + kBudgetPerPod * Total(demand.required_counts);
-    simple_ = demand.classes.size() == 1 && demand.required.singles.empty() && demand.required.uniform.empty() &&
-              !HasAny(demand.optional);
+    effort_.exact = nodes <= kSmallCluster
+                        ? kSmallBudget
+                        : kBaseBudget + kBudgetPerPod * Total(demand.required_counts);
+    simple_ = demand.classes.size() == 1 && demand.required.singles.empty() &&
+              demand.required.uniform.empty() && !HasAny(demand.optional);
   }
 
   Choice Run();
 
  private:
   static size_t Dominant(const Demand& demand) {
-    return static_cast<size_t>(std::ranges::max_element(demand.required_counts) - demand.required_counts.begin());
+    return static_cast<size_t>(std::ranges::max_element(demand.required_counts) -
+                               demand.required_counts.begin());
   }
   [[nodiscard]] bool Necessary(DomainId d) const;
   [[nodiscard]] std::vector<Candidate> Candidates(uint16_t rank) const;
@@ -108,7 +121,8 @@ bool TreeChooser::Necessary(DomainId d) const {
   return !scope_.anchors.common().valid() || tree_.Contains(d, scope_.anchors.common());
 }
 
-// Lowest limit at which domain d completes every set of alike groups; 0 when the sets have no rule, root rank + 1 when it cannot.
+// Lowest limit at which domain d completes every set of alike groups; 0 when the sets have no rule,
+// root rank + 1 when it cannot.
 uint16_t TreeChooser::GroupBound(DomainId d) const {
   uint16_t bound = 0;
   for (const UniformGroups& u : demand_.required.uniform) {
@@ -119,7 +133,8 @@ uint16_t TreeChooser::GroupBound(DomainId d) const {
     const uint16_t limit = std::min(LimitRank(tree_, rule), tree_.at(d).rank);
     uint16_t lowest = static_cast<uint16_t>(tree_.root_rank() + 1);
     for (uint16_t rank = 1; rank <= limit; ++rank) {
-      if (GroupRoom(tree_, trial_.View(u.k), d, u.size, rank) >= static_cast<int64_t>(u.sub_groups.size())) {
+      if (GroupRoom(tree_, trial_.View(u.k), d, u.size, rank) >=
+          static_cast<int64_t>(u.sub_groups.size())) {
         lowest = rank;
         break;
       }
@@ -155,19 +170,23 @@ void TreeChooser::Bound(std::vector<Candidate>& candidates) const {
   }
   const bool one_class = demand_.classes.size() == 1;
   for (Candidate& c : candidates) {
-    // With at most one pod on each node a leaf of nodes needs as many cells as pods, whichever leaf it is.
-    const bool constant = tree_.at(c.domain).direct == tree_.at(c.domain).hi && trial_.View(0).max_fit == 1 && scope_.anchors.empty();
+    // With at most one pod on each node a leaf of nodes needs as many cells as pods, whichever leaf
+    // it is.
+    const bool constant = tree_.at(c.domain).direct == tree_.at(c.domain).hi &&
+                          trial_.View(0).max_fit == 1 && scope_.anchors.empty();
     if (one_class && !constant) {
       c.cells = FewestCells(tree_, trial_.View(0), scope_.anchors, c.domain, c.members);
     }
   }
   const size_t compared = std::min(kMostCompared, candidates.size());
-  std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(compared), BetterBound);
+  std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(compared),
+                            BetterBound);
   candidates.resize(compared);
   if (one_class) {
     const Candidate front = candidates.front();
     std::erase_if(candidates, [&](const Candidate& c) {
-      return c.group_rank != front.group_rank || c.members != front.members || c.cells != front.cells;
+      return c.group_rank != front.group_rank || c.members != front.members ||
+             c.cells != front.cells;
     });
     for (Candidate& c : candidates) {
       c.damage = meter_.DamageAbove(c.domain, c.members);
@@ -182,10 +201,12 @@ bool TreeChooser::EvaluateSimple(DomainId d, bool compare, Choice& out) {
   request.domain = d;
   request.loose = pods;
   const auto score = [&](NodeId node) { return NodeScore(0, node); };
-  SplitAnswer exact = SplitExact(tree_, trial_.View(0), scope_.anchors, request, score, effort_.exact);
-  const std::vector<NodeCount> nodes = exact.outcome == SplitOutcome::kFound
-                                           ? std::move(exact.split.loose)
-                                           : SplitGreedy(tree_, trial_.View(0), scope_.anchors, d, pods);
+  SplitAnswer exact =
+      SplitExact(tree_, trial_.View(0), scope_.anchors, request, score, effort_.exact);
+  const std::vector<NodeCount> nodes =
+      exact.outcome == SplitOutcome::kFound
+          ? std::move(exact.split.loose)
+          : SplitGreedy(tree_, trial_.View(0), scope_.anchors, d, pods);
   PlacedSet set;
   for (const NodeCount& n : nodes) {
     set.slots.push_back({n.node, n.count, 0, kLoose});
@@ -206,8 +227,9 @@ bool TreeChooser::Evaluate(DomainId d, bool compare, Choice& out) {
     return EvaluateSimple(d, compare, out);
   }
   Trial::Scope scope(trial_);
-  Packer packer(state_, id_, demand_, trial_, scope_.anchors, [&](size_t k, NodeId node) { return NodeScore(k, node); },
-                effort_);
+  Packer packer(
+      state_, id_, demand_, trial_, scope_.anchors,
+      [&](size_t k, NodeId node) { return NodeScore(k, node); }, effort_);
   if (!packer.PlaceRequired(d, out.placement)) {
     return false;
   }
@@ -218,8 +240,10 @@ bool TreeChooser::Evaluate(DomainId d, bool compare, Choice& out) {
   Measure(d, out);
   const size_t dominant = Dominant(demand_);
   if (compare) {
-    const cluster::ShapeFit& before = state_.fits().Get(demand_.classes[dominant], state_.trees(), state_.trees_version());
-    const std::vector<int64_t>& sums = state_.fits().Sums(demand_.classes[dominant], state_.trees(), scope_.tree);
+    const cluster::ShapeFit& before =
+        state_.fits().Get(demand_.classes[dominant], state_.trees(), state_.trees_version());
+    const std::vector<int64_t>& sums =
+        state_.fits().Sums(demand_.classes[dominant], state_.trees(), scope_.tree);
     const Meter meter(tree_, {before.fit.data(), sums.data(), before.max_fit}, scope_.anchors);
     out.quality.damage = meter.Damage(out.placement.Nodes(), trial_.View(dominant));
   }
@@ -286,7 +310,8 @@ void TreeChooser::TryRank(uint16_t rank, Choice& best) {
       continue;
     }
     ++split;
-    const auto order = best.found ? Compare(choice.quality, best.quality) : std::strong_ordering::less;
+    const auto order =
+        best.found ? Compare(choice.quality, best.quality) : std::strong_ordering::less;
     if (order == std::strong_ordering::equal) {
       best.quality.score = ScoreOf(best);
       choice.quality.score = ScoreOf(choice);
@@ -307,8 +332,10 @@ Choice TreeChooser::Run() {
     if (!best.found) {
       continue;
     }
-    // All groups in lowest domains cannot be bettered by a wider gang; without group rules nothing wider can.
-    const bool lowest = std::ranges::all_of(best.quality.group_ranks, [](uint16_t r) { return r <= 1; });
+    // All groups in lowest domains cannot be bettered by a wider gang; without group rules nothing
+    // wider can.
+    const bool lowest =
+        std::ranges::all_of(best.quality.group_ranks, [](uint16_t r) { return r <= 1; });
     if (!demand_.has_group_rule || lowest) {
       break;
     }
@@ -336,8 +363,8 @@ int64_t FitBySums(const Trial& trial, DomainId d, const std::vector<int32_t>& co
   return pods;
 }
 
-void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope, Trial& trial,
-                  const Anchors& anchors, Effort& effort, Placement& placement) {
+void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope,
+                  Trial& trial, const Anchors& anchors, Effort& effort, Placement& placement) {
   const topology::Tree& tree = trial.tree();
   DomainId common = anchors.common();
   for (const NodeId node : placement.Nodes()) {
@@ -350,7 +377,8 @@ void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, cons
   }
 }
 
-Choice ChooseDomain(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope, Tools& tools) {
+Choice ChooseDomain(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
+                    Tools& tools) {
   Choice best;
   for (const TreeScope& tree : scope.trees) {
     Choice choice = TreeChooser(state, gang, demand, tree, tools).Run();
@@ -366,7 +394,8 @@ Choice ChooseDomain(cluster::State& state, GangId gang, const Demand& demand, co
   return best;
 }
 
-Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope, Tools& /*tools*/) {
+Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
+                     Tools& /*tools*/) {
   Choice choice;
   for (const TreeScope& tree : scope.trees) {
     Trial trial(state, tree.tree, demand.classes);
@@ -392,7 +421,8 @@ BestEffortDomain FindBest(cluster::State& state, const Demand& demand, const Sco
     for (uint32_t d = 0; d < trial.tree().domains.size(); ++d) {
       const topology::Domain& domain = trial.tree().domains[d];
       const bool allowed = domain.rank <= tree.limit && domain.node_count() > 0 &&
-                           (!tree.anchors.common().valid() || trial.tree().Contains(DomainId(d), tree.anchors.common()));
+                           (!tree.anchors.common().valid() ||
+                            trial.tree().Contains(DomainId(d), tree.anchors.common()));
       if (!allowed) {
         continue;
       }

@@ -1,8 +1,9 @@
 // Stages 4 and 5: the necessary test on sums per domain, then the choice of the domain.
 //
-// Candidates are tried rank by rank from the bottom; the first rank with a confirmed candidate wins, unless sub-groups have rules of their own: the slowest
-// group counts before the gang, so higher ranks are looked at as long as they could better it. Among the candidates of a rank those with the best
-// bounds are split and packed in full and compared by the objective (quality.h).
+// Candidates are tried rank by rank from the bottom; the first rank with a confirmed candidate
+// wins, unless sub-groups have rules of their own: the slowest group counts before the gang, so
+// higher ranks are looked at as long as they could better it. Among the candidates of a rank those
+// with the best bounds are split and packed in full and compared by the objective (quality.h).
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,19 @@ namespace hopwise::sched {
 
 struct Choice {
   bool found = false;
-  bool undecided = false;   // a bounded search gave up somewhere: not found is no proof
+  bool undecided = false;  // a bounded search gave up somewhere: not found is no proof
   size_t tree = 0;
-  DomainId domain;          // the candidate chosen
+  DomainId domain;  // the candidate chosen
   Placement placement;
   Quality quality;
 };
 
-// The best domain of the scope for the message of a gang that does not fit: the one that takes most of its required pods.
+// The best domain of the scope for the message of a gang that does not fit: the one that takes most
+// of its required pods.
 struct BestEffortDomain {
   size_t tree = 0;
-  DomainId domain;          // none when nothing is allowed
-  int64_t pods = 0;         // required pods that fit there by sums
+  DomainId domain;   // none when nothing is allowed
+  int64_t pods = 0;  // required pods that fit there by sums
 };
 
 // What a decision reads besides the state.
@@ -39,14 +41,18 @@ struct Tools {
 };
 
 // Precondition: scope.kind is kRuled and the demand has required members.
-Choice ChooseDomain(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope, Tools& tools);
+Choice ChooseDomain(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
+                    Tools& tools);
 
-// Surplus for a gang that runs (or was just placed with `placement` in tree `tree`): nearest first, inside the scope.
-void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope, Trial& trial,
-                  const Anchors& anchors, Effort& effort, Placement& placement);
+// Surplus for a gang that runs (or was just placed with `placement` in tree `tree`): nearest first,
+// inside the scope.
+void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope,
+                  Trial& trial, const Anchors& anchors, Effort& effort, Placement& placement);
 
-// Surplus of a gang without anything required: tries the trees of the scope in order, the first that takes anything wins.
-Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope, Tools& tools);
+// Surplus of a gang without anything required: tries the trees of the scope in order, the first
+// that takes anything wins.
+Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
+                     Tools& tools);
 
 BestEffortDomain FindBest(cluster::State& state, const Demand& demand, const Scope& scope);
 

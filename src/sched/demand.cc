@@ -22,13 +22,15 @@ bool CanPlace(const PodRecord& pod) {
 }
 
 bool Waits(const PodRecord& pod) {
-  return (pod.state == PodState::kPending || pod.state == PodState::kGated) && pod.ours && !pod.terminating;
+  return (pod.state == PodState::kPending || pod.state == PodState::kGated) && pod.ours &&
+         !pod.terminating;
 }
 
 // Counts of members that are placed or chosen, against the gang's minimums.
 class Tally {
  public:
-  Tally(const cluster::State& state, const Gang& gang) : state_(state), gang_(gang), in_group_(gang.sub_groups.size(), 0) {}
+  Tally(const cluster::State& state, const Gang& gang)
+      : state_(state), gang_(gang), in_group_(gang.sub_groups.size(), 0) {}
 
   void Add(PodId id) {
     const PodRecord& pod = state_.pod(id);
@@ -82,7 +84,8 @@ class Tally {
 
 class Builder {
  public:
-  Builder(cluster::State& state, GangId id) : state_(state), gang_(state.gang(id)), tally_(state, gang_) {}
+  Builder(cluster::State& state, GangId id)
+      : state_(state), gang_(state.gang(id)), tally_(state, gang_) {}
 
   Demand Run() {
     Collect();
@@ -171,7 +174,8 @@ class Builder {
   }
   void RequirePolicies() {
     for (uint32_t p = 0; p < gang_.policies.size(); ++p) {
-      for (uint32_t g = 0; g < open_.size() && tally_.ReadyGroups(p) < gang_.policies[p].min_groups; ++g) {
+      for (uint32_t g = 0; g < open_.size() && tally_.ReadyGroups(p) < gang_.policies[p].min_groups;
+           ++g) {
         if (gang_.sub_groups[g].policy == p && CanComplete(g)) {
           Choose(g);
         }
@@ -208,7 +212,8 @@ class Builder {
     }
     // A sub-group may hold more pods than its own minimum; the gang's may need them.
     for (uint32_t g = 0; g < open_.size(); ++g) {
-      while (tally_.total() < std::max(1, gang_.min_member) && Missing(g) <= 0 && !open_[g].empty()) {
+      while (tally_.total() < std::max(1, gang_.min_member) && Missing(g) <= 0 &&
+             !open_[g].empty()) {
         tally_.Add(open_[g].front());
         AddToChosen(g, open_[g].front());
         open_[g].erase(open_[g].begin());
@@ -242,8 +247,11 @@ class Builder {
   [[nodiscard]] bool IsFresh(const SingleGroup& group) const {
     const ShapeId shape = state_.ShapeOf(group.pods.front());
     const auto& members = gang_.sub_groups[group.sub_group].pods;
-    const bool untouched = std::ranges::none_of(members, [&](PodId id) { return IsPlaced(state_.pod(id)); });
-    return untouched && static_cast<int32_t>(group.pods.size()) == gang_.policies[gang_.sub_groups[group.sub_group].policy].size &&
+    const bool untouched =
+        std::ranges::none_of(members, [&](PodId id) { return IsPlaced(state_.pod(id)); });
+    return untouched &&
+           static_cast<int32_t>(group.pods.size()) ==
+               gang_.policies[gang_.sub_groups[group.sub_group].policy].size &&
            std::ranges::all_of(group.pods, [&](PodId id) { return state_.ShapeOf(id) == shape; });
   }
 
@@ -251,7 +259,8 @@ class Builder {
     Batch batch;
     for (const SingleGroup& group : groups) {
       const uint32_t policy = gang_.sub_groups[group.sub_group].policy;
-      demand_.has_group_rule |= gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
+      demand_.has_group_rule |=
+          gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
       for (const PodId id : group.pods) {
         Register(id);
       }
@@ -266,7 +275,8 @@ class Builder {
       if (same != batch.uniform.end()) {
         same->sub_groups.push_back(group.sub_group);
       } else {
-        batch.uniform.push_back({policy, k, static_cast<int32_t>(group.pods.size()), {group.sub_group}});
+        batch.uniform.push_back(
+            {policy, k, static_cast<int32_t>(group.pods.size()), {group.sub_group}});
       }
     }
     for (const PodId id : loose) {
@@ -294,12 +304,13 @@ class Builder {
     for (const PodId id : gang_.pods) {
       if (state_.pod(id).state == PodState::kGated) {
         demand_.gated = true;
-        demand_.blocked = "pod " + state_.pod(id).ns + "/" + state_.pod(id).name + " waits for its scheduling gates";
+        demand_.blocked = "pod " + state_.pod(id).ns + "/" + state_.pod(id).name +
+                          " waits for its scheduling gates";
         return;
       }
     }
-    demand_.blocked = "has " + std::to_string(tally_.total()) + " of the " + std::to_string(gang_.min_member) +
-                      " members it needs";
+    demand_.blocked = "has " + std::to_string(tally_.total()) + " of the " +
+                      std::to_string(gang_.min_member) + " members it needs";
   }
 
   void CountBatch(const Batch& batch, std::vector<int32_t>& counts) const {
@@ -342,8 +353,6 @@ size_t Demand::ClassOf(ShapeId shape) const {
   return static_cast<size_t>(at - classes.begin());
 }
 
-Demand BuildDemand(cluster::State& state, GangId gang) {
-  return Builder(state, gang).Run();
-}
+Demand BuildDemand(cluster::State& state, GangId gang) { return Builder(state, gang).Run(); }
 
 }  // namespace hopwise::sched

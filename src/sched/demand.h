@@ -1,7 +1,9 @@
-// What a gang asks for in one decision: which members must be placed for it to run, and which may follow.
+// What a gang asks for in one decision: which members must be placed for it to run, and which may
+// follow.
 //
-// Members that are placed count towards the minimum. What is still missing is chosen in a fixed order: groups that lost members, sub-groups a
-// policy requires, role minimums, then whole sub-groups and loose pods in member order until min_member is reached.
+// Members that are placed count towards the minimum. What is still missing is chosen in a fixed
+// order: groups that lost members, sub-groups a policy requires, role minimums, then whole
+// sub-groups and loose pods in member order until min_member is reached.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +17,16 @@ namespace hopwise::sched {
 // Alike fresh sub-groups: no member placed, all pods of one class, one policy, one size.
 struct UniformGroups {
   uint32_t policy = 0;
-  size_t k = 0;                       // class
-  int32_t size = 0;                   // pods of each
-  std::vector<uint32_t> sub_groups;   // indexes into Gang::sub_groups, in order
+  size_t k = 0;                      // class
+  int32_t size = 0;                  // pods of each
+  std::vector<uint32_t> sub_groups;  // indexes into Gang::sub_groups, in order
 };
 
 // One sub-group by itself: with members placed already, or of several classes.
 struct SingleGroup {
   uint32_t sub_group = 0;
-  std::vector<PodId> pods;            // to be placed now
-  bool whole = true;                  // all of them or none: they make up the sub-group's minimum
+  std::vector<PodId> pods;  // to be placed now
+  bool whole = true;        // all of them or none: they make up the sub-group's minimum
 };
 
 struct Batch {
@@ -34,14 +36,14 @@ struct Batch {
 };
 
 struct Demand {
-  std::vector<ShapeId> classes;       // distinct shapes of all members below
-  Batch required;                     // without these the gang does not run
-  Batch optional;                     // surplus, in order of preference; sub-groups whole
-  std::vector<PodId> placed;          // members with a node
-  int32_t waiting = 0;                // members without one, those that cannot be judged included
-  bool has_group_rule = false;        // some sub-group of the demand has a topology rule
-  std::string blocked;                // why required members cannot be judged: "pod ns/x uses …"; "" = fine
-  bool gated = false;                 // blocked by scheduling gates only
+  std::vector<ShapeId> classes;  // distinct shapes of all members below
+  Batch required;                // without these the gang does not run
+  Batch optional;                // surplus, in order of preference; sub-groups whole
+  std::vector<PodId> placed;     // members with a node
+  int32_t waiting = 0;           // members without one, those that cannot be judged included
+  bool has_group_rule = false;   // some sub-group of the demand has a topology rule
+  std::string blocked;  // why required members cannot be judged: "pod ns/x uses …"; "" = fine
+  bool gated = false;   // blocked by scheduling gates only
 
   [[nodiscard]] size_t ClassOf(ShapeId shape) const;
   // Pods of each class in `required`.

@@ -19,7 +19,8 @@ int64_t RoomAround(cluster::State& state, const Question& question, NodeId node)
   for (const TreeScope& scope : question.trees) {
     const topology::Tree& tree = *trees[scope.tree];
     const std::vector<int64_t>& sums = state.fits().Sums(question.shape, trees, scope.tree);
-    for (DomainId d = tree.leaf_of[node.index()]; d.valid() && tree.at(d).rank <= scope.limit; d = tree.at(d).parent) {
+    for (DomainId d = tree.leaf_of[node.index()]; d.valid() && tree.at(d).rank <= scope.limit;
+         d = tree.at(d).parent) {
       most = std::max(most, sums[d.index()] / question.unit * question.unit);
     }
   }
@@ -28,11 +29,13 @@ int64_t RoomAround(cluster::State& state, const Question& question, NodeId node)
 
 }  // namespace
 
-std::optional<Question> AskedBy(cluster::State& state, GangId id, const Demand& demand, const Scope& scope) {
+std::optional<Question> AskedBy(cluster::State& state, GangId id, const Demand& demand,
+                                const Scope& scope) {
   const cluster::Gang& gang = state.gang(id);
   const Batch& batch = demand.required;
   const size_t parts = batch.uniform.size() + (batch.loose.empty() ? 0 : 1);
-  if (demand.classes.size() != 1 || parts != 1 || !batch.singles.empty() || !demand.placed.empty()) {
+  if (demand.classes.size() != 1 || parts != 1 || !batch.singles.empty() ||
+      !demand.placed.empty()) {
     return std::nullopt;
   }
   Question question;
@@ -56,7 +59,8 @@ std::optional<Question> AskedBy(cluster::State& state, GangId id, const Demand& 
     question.unit = u.size;
     question.key += " groups " + std::to_string(u.size);
     for (const TreeScope& tree : question.trees) {
-      question.key += ":" + std::to_string(LimitRank(*state.trees()[tree.tree], gang.policies[u.policy].rule));
+      question.key +=
+          ":" + std::to_string(LimitRank(*state.trees()[tree.tree], gang.policies[u.policy].rule));
     }
   }
   return question;
@@ -70,7 +74,9 @@ const Refusal* Memory::Recall(const Question& question, bool& exact) const {
   const Bucket& bucket = buckets_[at->second];
   const auto text = bucket.refusals.find(question.amount);
   exact = text != bucket.refusals.end();
-  return exact ? &text->second : bucket.refusals.empty() ? nullptr : &bucket.refusals.begin()->second;
+  return exact                     ? &text->second
+         : bucket.refusals.empty() ? nullptr
+                                   : &bucket.refusals.begin()->second;
 }
 
 Memory::Entry& Memory::EntryOf(GangId gang) {
@@ -154,7 +160,8 @@ void Memory::ForgetAll() {
   sleeping_ = 0;
 }
 
-void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier, std::vector<GangId>& woken) {
+void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier,
+                  std::vector<GangId>& woken) {
   for (Bucket& bucket : buckets_) {
     if (bucket.gangs.empty()) {
       if (!roomier.empty()) {
@@ -189,7 +196,8 @@ void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier, std
   }
 }
 
-void Memory::WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues, std::vector<GangId>& woken) {
+void Memory::WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues,
+                       std::vector<GangId>& woken) {
   if (queues.empty()) {
     return;
   }

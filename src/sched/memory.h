@@ -1,7 +1,8 @@
 // Verdict memory: what was proved not to fit, and who must be woken when that may have changed.
 //
-// Gangs that ask the same question (class, rule, groups) share a bucket. A bucket remembers the least amount that was proved not to fit; larger ones
-// of the same question need no search. A node with more room wakes a bucket only when a domain it lies in now holds an amount that was refused.
+// Gangs that ask the same question (class, rule, groups) share a bucket. A bucket remembers the
+// least amount that was proved not to fit; larger ones of the same question need no search. A node
+// with more room wakes a bucket only when a domain it lies in now holds an amount that was refused.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,22 @@ namespace hopwise::sched {
 
 // The question a gang asks, if it is one that others ask too.
 struct Question {
-  std::string key;                 // equal keys, equal answers for equal amounts
+  std::string key;  // equal keys, equal answers for equal amounts
   ShapeId shape;
-  std::vector<TreeScope> trees;    // anchors empty
-  int32_t unit = 1;                // pods that must go together (group size)
-  int64_t amount = 0;              // pods
+  std::vector<TreeScope> trees;  // anchors empty
+  int32_t unit = 1;              // pods that must go together (group size)
+  int64_t amount = 0;            // pods
 };
 
-// nullopt: too particular to be shared (several classes, members placed already, several group sets).
-std::optional<Question> AskedBy(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope);
+// nullopt: too particular to be shared (several classes, members placed already, several group
+// sets).
+std::optional<Question> AskedBy(cluster::State& state, GangId gang, const Demand& demand,
+                                const Scope& scope);
 
 class Memory {
  public:
-  // The refusal of a question proved before, when it still stands; nullptr when it must be searched. `exact` tells whether it was for this very amount
-  // (else its text has other numbers).
+  // The refusal of a question proved before, when it still stands; nullptr when it must be
+  // searched. `exact` tells whether it was for this very amount (else its text has other numbers).
   const Refusal* Recall(const Question& question, bool& exact) const;
   // The gang waits with this refusal.
   void Remember(const Question& question, GangId gang, const Refusal& refusal);
@@ -43,9 +46,11 @@ class Memory {
   void Forget(GangId gang);
   void ForgetAll();
 
-  // Nodes may have more room: appends the gangs that it may help, and drops proofs that no longer stand.
+  // Nodes may have more room: appends the gangs that it may help, and drops proofs that no longer
+  // stand.
   void Wake(cluster::State& state, const std::vector<NodeId>& roomier, std::vector<GangId>& woken);
-  void WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues, std::vector<GangId>& woken);
+  void WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues,
+                 std::vector<GangId>& woken);
   void WakeAll(std::vector<GangId>& woken);
 
   [[nodiscard]] size_t sleeping() const { return sleeping_; }
@@ -53,9 +58,9 @@ class Memory {
  private:
   struct Bucket {
     Question question;
-    int64_t refused = INT64_MAX;                     // least amount proved not to fit
-    std::map<int64_t, Refusal> refusals;             // by amount; bounded
-    std::multimap<int64_t, GangId> gangs;            // by amount
+    int64_t refused = INT64_MAX;           // least amount proved not to fit
+    std::map<int64_t, Refusal> refusals;   // by amount; bounded
+    std::multimap<int64_t, GangId> gangs;  // by amount
   };
   enum class Place : uint8_t { kAwake, kBucket, kAlone, kQueue };
   struct Entry {

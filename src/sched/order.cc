@@ -12,39 +12,54 @@ namespace {
 // Shares are compared in these parts of the whole.
 constexpr int64_t kShareScale = 1'000'000'000;
 
+// Some members are placed, but fewer than the minimum: it ran and lost some, or was found half
+// bound.
 bool MissesMembers(const cluster::State& state, const cluster::Gang& gang) {
-  return gang.ran && std::ranges::any_of(gang.pods, [&](PodId id) {
-           return state.pod(id).state == cluster::PodState::kPending;
-         });
+  int32_t placed = 0;
+  bool waits = false;
+  for (const PodId id : gang.pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    placed += cluster::HoldsRoom(pod.state) || pod.succeeded ? 1 : 0;
+    waits |= pod.state == cluster::PodState::kPending;
+  }
+  return waits && placed > 0 && placed < gang.min_member;
 }
 
-bool GoesBefore(const cluster::State& state, GangId a, GangId b) {
-  const cluster::Gang& x = state.gang(a);
-  const cluster::Gang& y = state.gang(b);
+struct Waiting {
+  GangId id;
+  bool mends = false;
+};
+
+bool GoesBefore(const cluster::State& state, const Waiting& a, const Waiting& b) {
+  const cluster::Gang& x = state.gang(a.id);
+  const cluster::Gang& y = state.gang(b.id);
   if (x.priority != y.priority) {
     return x.priority > y.priority;
   }
-  const bool x_mends = MissesMembers(state, x);
-  const bool y_mends = MissesMembers(state, y);
-  if (x_mends != y_mends) {
-    return x_mends;
+  if (a.mends != b.mends) {
+    return a.mends;
   }
   if (x.creation != y.creation) {
     return x.creation < y.creation;
   }
-  return x.sequence != y.sequence ? x.sequence < y.sequence : a < b;
+  return x.sequence != y.sequence ? x.sequence < y.sequence : a.id < b.id;
 }
 
 }  // namespace
 
-Agenda::Agenda(const cluster::State& state, std::vector<GangId> gangs) : state_(state) {
-  std::map<QueueId, std::vector<GangId>> by_queue;
+Agenda::Agenda(const cluster::State& state, const std::vector<GangId>& gangs) : state_(state) {
+  std::map<QueueId, std::vector<Waiting>> by_queue;
   for (const GangId id : gangs) {
-    by_queue[state.gang(id).queue].push_back(id);
+    by_queue[state.gang(id).queue].push_back({id, MissesMembers(state, state.gang(id))});
   }
   for (auto& [queue, list] : by_queue) {
-    std::ranges::sort(list, [&](GangId a, GangId b) { return GoesBefore(state, b, a); });
-    lanes_.push_back({queue, std::move(list)});
+    std::ranges::sort(list,
+                      [&](const Waiting& a, const Waiting& b) { return GoesBefore(state, b, a); });
+    Lane lane{queue, {}};
+    for (const Waiting& w : list) {
+      lane.gangs.push_back(w.id);
+    }
+    lanes_.push_back(std::move(lane));
   }
   std::ranges::sort(lanes_, [&](const Lane& a, const Lane& b) {
     const std::string none;
@@ -87,9 +102,11 @@ GangId Agenda::Next() {
       continue;
     }
     const int32_t priority = lane.queue.valid() ? state_.queue(lane.queue).priority : 0;
-    const int32_t best_priority = best != nullptr && best->queue.valid() ? state_.queue(best->queue).priority : 0;
+    const int32_t best_priority =
+        best != nullptr && best->queue.valid() ? state_.queue(best->queue).priority : 0;
     const int64_t share = lanes_.size() > 1 ? Share(lane) : 0;
-    if (best == nullptr || priority > best_priority || (priority == best_priority && share < best_share)) {
+    if (best == nullptr || priority > best_priority ||
+        (priority == best_priority && share < best_share)) {
       best = &lane;
       best_share = share;
     }

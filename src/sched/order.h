@@ -8,13 +8,15 @@
 
 namespace hopwise::sched {
 
-// Gangs that are to be decided, handed out one by one: queue by priority, then the least share of the cluster per weight, then name; in a queue
-// gangs by priority, then those that ran and miss members, then creation, then order of appearance.
+// Gangs that are to be decided, handed out one by one: queue by priority, then the least share of
+// the cluster per weight, then name; in a queue gangs by priority, then those that hold some
+// members and miss others of their minimum, then creation, then order of appearance.
 class Agenda {
  public:
-  Agenda(const cluster::State& state, std::vector<GangId> gangs);
+  Agenda(const cluster::State& state, const std::vector<GangId>& gangs);
 
-  // The next gang; none when all were handed out. Shares are read afresh each time, so what was just placed counts.
+  // The next gang; none when all were handed out. Shares are read afresh each time, so what was
+  // just placed counts.
   GangId Next();
 
  private:

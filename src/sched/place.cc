@@ -13,7 +13,30 @@ namespace hopwise::sched {
 namespace {
 
 bool IsPlacedMember(const cluster::PodRecord& pod) {
-  return (pod.state == cluster::PodState::kAssumed || pod.state == cluster::PodState::kBound) && pod.node.valid();
+  return (pod.state == cluster::PodState::kAssumed || pod.state == cluster::PodState::kBound) &&
+         pod.node.valid();
+}
+
+// What the gang holds, and what earlier parts of the placement opened: later ones use it for free.
+Anchors Opened(const topology::Tree& tree, Anchors anchors, const Placement& placement) {
+  for (const NodeId node : placement.Nodes()) {
+    anchors.Add(tree, node);
+  }
+  anchors.Finish();
+  return anchors;
+}
+
+// Takes the next `pods` pods along the fabric.
+std::vector<NodeCount> TakeAlong(std::vector<NodeCount>& nodes, size_t& at, int32_t pods) {
+  std::vector<NodeCount> out;
+  while (pods > 0) {
+    const int32_t take = std::min(nodes[at].count, pods);
+    out.push_back({nodes[at].node, take});
+    pods -= take;
+    nodes[at].count -= take;
+    at += nodes[at].count == 0 ? 1U : 0U;
+  }
+  return out;
 }
 
 }  // namespace
@@ -40,15 +63,22 @@ int64_t Placement::members() const {
   return sum;
 }
 
-Packer::Packer(cluster::State& state, GangId gang, const Demand& demand, Trial& trial, const Anchors& anchors,
-               std::function<int64_t(size_t, NodeId)> score, Effort& effort)
-    : state_(state), gang_(state.gang(gang)), demand_(demand), trial_(trial), anchors_(anchors), score_(std::move(score)),
+Packer::Packer(cluster::State& state, GangId gang, const Demand& demand, Trial& trial,
+               const Anchors& anchors, std::function<int64_t(size_t, NodeId)> score, Effort& effort)
+    : state_(state),
+      gang_(state.gang(gang)),
+      demand_(demand),
+      trial_(trial),
+      anchors_(anchors),
+      score_(std::move(score)),
       effort_(effort) {}
 
 bool Packer::PlaceRequired(DomainId d, Placement& out) {
   const Batch& batch = demand_.required;
-  const bool several = batch.uniform.size() + batch.singles.size() + (batch.loose.empty() ? 0 : 1) > 1;
-  // One part after the other is a heuristic as soon as there are several; a second and third order mend most of what the first spoils.
+  const bool several =
+      batch.uniform.size() + batch.singles.size() + (batch.loose.empty() ? 0 : 1) > 1;
+  // One part after the other is a heuristic as soon as there are several; a second and third order
+  // mend most of what the first spoils.
   for (const Order order : {Order::kGroupsFirst, Order::kReversed, Order::kLooseFirst}) {
     Trial::Scope scope(trial_);
     Placement placement;
@@ -72,7 +102,7 @@ bool Packer::PlaceInOrder(DomainId d, Order order, Placement& out) {
       return true;
     }
     PlacedSet set;
-    if (!PlaceLoose(d, CountClasses(batch.loose), anchors_, set)) {
+    if (!PlaceLoose(d, CountClasses(batch.loose), Opened(trial_.tree(), anchors_, out), set)) {
       return false;
     }
     out.sets.push_back(std::move(set));
@@ -106,39 +136,65 @@ uint16_t Packer::GroupLimit(uint32_t policy, DomainId d) const {
   return std::min(LimitRank(trial_.tree(), gang_.policies[policy].rule), trial_.tree().at(d).rank);
 }
 
-// Groups number `from` .. from + groups of u.
-bool Packer::PlaceUniform(DomainId d, const UniformGroups& u, size_t from, int32_t groups, bool required, Placement& out) {
+// Groups without a rule of their own: the fewest cells count, and groups are neighbours along them.
+std::vector<GroupSplit> Packer::SplitUnruled(DomainId d, const UniformGroups& u, int32_t groups,
+                                             const Anchors& opened) {
+  std::vector<NodeCount> nodes = SplitOne(d, u.k, int64_t{groups} * u.size, opened);
+  std::ranges::sort(nodes, {},
+                    [&](const NodeCount& n) { return trial_.tree().position[n.node.index()]; });
+  std::vector<GroupSplit> splits(static_cast<size_t>(groups));
+  size_t at = 0;
+  for (GroupSplit& split : splits) {
+    split.nodes = TakeAlong(nodes, at, u.size);
+    for (const NodeCount& n : split.nodes) {
+      trial_.Place(u.k, n.node, n.count);
+      const DomainId leaf = trial_.tree().leaf_of[n.node.index()];
+      split.domain = split.domain.valid() ? trial_.tree().CommonDomain(split.domain, leaf) : leaf;
+    }
+  }
+  return splits;
+}
+
+// Groups with a rule: as low as they go. Empty: they do not fit.
+std::vector<GroupSplit> Packer::SplitRuled(DomainId d, const UniformGroups& u, int32_t groups,
+                                           const Anchors& opened) {
   SplitRequest request;
   request.domain = d;
   request.groups = groups;
   request.group_size = u.size;
   request.group_rank = GroupLimit(u.policy, d);
-  const bool ruled = gang_.policies[u.policy].rule.mode != cluster::TopologyRule::Mode::kNone;
-  if (!ruled) {
-    request.group_rank = trial_.tree().at(d).rank;
-  }
-  if (request.group_rank == 0 || trial_.View(u.k).sums[d.index()] < int64_t{groups} * u.size) {
-    return false;
+  if (request.group_rank == 0) {
+    return {};
   }
   const auto score = [&](NodeId node) { return score_ ? score_(u.k, node) : 0; };
-  SplitAnswer answer = SplitExact(trial_.tree(), trial_.View(u.k), anchors_, request, score, effort_.exact);
-  std::vector<GroupSplit> splits;
+  SplitAnswer answer =
+      SplitExact(trial_.tree(), trial_.View(u.k), opened, request, score, effort_.exact);
   if (answer.outcome == SplitOutcome::kImpossible) {
+    return {};
+  }
+  if (answer.outcome == SplitOutcome::kTooLarge) {
+    return SplitGroups(trial_, u.k, opened, request).value_or(std::vector<GroupSplit>());
+  }
+  for (const GroupSplit& split : answer.split.groups) {
+    for (const NodeCount& n : split.nodes) {
+      trial_.Place(u.k, n.node, n.count);
+    }
+  }
+  return std::move(answer.split.groups);
+}
+
+// Groups number `from` .. from + groups of u.
+bool Packer::PlaceUniform(DomainId d, const UniformGroups& u, size_t from, int32_t groups,
+                          bool required, Placement& out) {
+  if (trial_.View(u.k).sums[d.index()] < int64_t{groups} * u.size) {
     return false;
   }
-  if (answer.outcome == SplitOutcome::kFound) {
-    splits = std::move(answer.split.groups);
-    for (const GroupSplit& split : splits) {
-      for (const NodeCount& n : split.nodes) {
-        trial_.Place(u.k, n.node, n.count);
-      }
-    }
-  } else {
-    std::optional<std::vector<GroupSplit>> found = SplitGroups(trial_, u.k, anchors_, request);
-    if (!found) {
-      return false;
-    }
-    splits = std::move(*found);
+  const Anchors opened = Opened(trial_.tree(), anchors_, out);
+  const bool ruled = gang_.policies[u.policy].rule.mode != cluster::TopologyRule::Mode::kNone;
+  std::vector<GroupSplit> splits =
+      ruled ? SplitRuled(d, u, groups, opened) : SplitUnruled(d, u, groups, opened);
+  if (splits.empty()) {
+    return false;
   }
   HOPWISE_CHECK(splits.size() == static_cast<size_t>(groups));
   for (size_t i = 0; i < splits.size(); ++i) {
@@ -165,7 +221,8 @@ Anchors Packer::GroupAnchors(uint32_t sub_group) const {
   return anchors;
 }
 
-// One sub-group by itself: the lowest domain inside d that its rule allows, its own members counted.
+// One sub-group by itself: the lowest domain inside d that its rule allows, its own members
+// counted.
 bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Placement& out) {
   const topology::Tree& tree = trial_.tree();
   const uint32_t policy = gang_.sub_groups[group.sub_group].policy;
@@ -173,7 +230,8 @@ bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Pl
   const bool ruled = gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
   uint16_t limit = ruled ? GroupLimit(policy, d) : tree.at(d).rank;
   if (mine.common().valid()) {
-    limit = std::max(limit, tree.at(mine.common()).rank);  // it spans more already: no further than that
+    limit = std::max(limit,
+                     tree.at(mine.common()).rank);  // it spans more already: no further than that
   }
   const std::vector<int32_t> wanted = CountClasses(group.pods);
   for (uint16_t rank = ruled ? 1 : tree.at(d).rank; rank <= limit; ++rank) {
@@ -186,13 +244,15 @@ bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Pl
         fits = trial_.View(k).sums[c] >= wanted[k];
       }
       // The tightest domain that the gang uses already, else the tightest.
-      const auto room = [&](DomainId x) { return std::pair(!anchors_.Holds(x), trial_.View(0).sums[x.index()]); };
+      const auto room = [&](DomainId x) {
+        return std::pair(!anchors_.Holds(x), trial_.View(0).sums[x.index()]);
+      };
       if (fits && (!best.valid() || room(candidate) < room(best))) {
         best = candidate;
       }
     }
     PlacedSet set;
-    if (best.valid() && PlaceLoose(best, wanted, mine.empty() ? anchors_ : mine, set)) {
+    if (best.valid() && PlaceLoose(best, wanted, Opened(tree, anchors_, out), set)) {
       set.sub_group = group.sub_group;
       set.required = required;
       set.domain = CommonOf(set, mine);
@@ -220,7 +280,8 @@ std::vector<int32_t> Packer::CountClasses(const std::vector<PodId>& pods) const 
   return counts;
 }
 
-bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors, PlacedSet& out) {
+bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors,
+                        PlacedSet& out) {
   size_t kinds = 0;
   for (size_t k = 0; k < wanted.size(); ++k) {
     kinds += wanted[k] > 0 ? 1 : 0;
@@ -258,8 +319,8 @@ bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const An
 }
 
 // Class by class: the one with the least room for each of its pods first (or last).
-bool Packer::PlaceClasses(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors, bool small_first,
-                          PlacedSet& out) {
+bool Packer::PlaceClasses(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors,
+                          bool small_first, PlacedSet& out) {
   std::vector<size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, [&](size_t a, size_t b) {
@@ -285,12 +346,14 @@ bool Packer::PlaceClasses(DomainId d, const std::vector<int32_t>& wanted, const 
   return true;
 }
 
-std::vector<NodeCount> Packer::SplitOne(DomainId d, size_t k, int64_t pods, const Anchors& anchors) {
+std::vector<NodeCount> Packer::SplitOne(DomainId d, size_t k, int64_t pods,
+                                        const Anchors& anchors) {
   SplitRequest request;
   request.domain = d;
   request.loose = pods;
   const auto score = [&](NodeId node) { return score_ ? score_(k, node) : 0; };
-  SplitAnswer answer = SplitExact(trial_.tree(), trial_.View(k), anchors, request, score, effort_.exact);
+  SplitAnswer answer =
+      SplitExact(trial_.tree(), trial_.View(k), anchors, request, score, effort_.exact);
   if (answer.outcome == SplitOutcome::kFound) {
     return std::move(answer.split.loose);
   }
@@ -304,33 +367,40 @@ void Packer::Commit(size_t k, const std::vector<NodeCount>& nodes, PlacedSet& se
   }
 }
 
-void Packer::PlaceOptional(DomainId d, Placement& out) {
-  const Batch& batch = demand_.optional;
+void Packer::PlaceOptionalGroups(DomainId d, Placement& out) {
   const auto done = [&](uint32_t sub_group) {
-    return std::ranges::any_of(out.sets, [&](const PlacedSet& s) { return s.sub_group == sub_group && !s.required; });
+    return std::ranges::any_of(
+        out.sets, [&](const PlacedSet& s) { return s.sub_group == sub_group && !s.required; });
   };
-  for (const SingleGroup& group : batch.singles) {
+  for (const SingleGroup& group : demand_.optional.singles) {
     if (!done(group.sub_group)) {
+      // Pods beyond a sub-group's minimum are welcome singly; below it only together.
       SingleGroup rest = group;
       while (!rest.pods.empty() && !PlaceSingle(d, rest, false, out)) {
         rest.pods.resize(group.whole ? 0 : rest.pods.size() - 1);
       }
     }
   }
-  for (const UniformGroups& u : batch.uniform) {
+  for (const UniformGroups& u : demand_.optional.uniform) {
     size_t from = 0;
     while (from < u.sub_groups.size() && done(u.sub_groups[from])) {
       ++from;
     }
     const bool ruled = gang_.policies[u.policy].rule.mode != cluster::TopologyRule::Mode::kNone;
     const uint16_t limit = ruled ? GroupLimit(u.policy, d) : trial_.tree().at(d).rank;
-    const int64_t room = limit == 0 ? 0 : GroupRoom(trial_.tree(), trial_.View(u.k), d, u.size, limit);
-    const auto groups = static_cast<int32_t>(std::min<int64_t>(room, static_cast<int64_t>(u.sub_groups.size() - from)));
+    const int64_t room =
+        limit == 0 ? 0 : GroupRoom(trial_.tree(), trial_.View(u.k), d, u.size, limit);
+    const auto groups = static_cast<int32_t>(
+        std::min<int64_t>(room, static_cast<int64_t>(u.sub_groups.size() - from)));
     if (groups > 0 && !PlaceUniform(d, u, from, groups, false, out)) {
       effort_.gave_up = true;
     }
   }
-  std::vector<int32_t> wanted = CountClasses(batch.loose);
+}
+
+void Packer::PlaceOptional(DomainId d, Placement& out) {
+  PlaceOptionalGroups(d, out);
+  std::vector<int32_t> wanted = CountClasses(demand_.optional.loose);
   for (const PlacedSet& set : out.sets) {
     for (const Slot& slot : set.slots) {
       if (!set.required && set.sub_group == kLoose) {
@@ -343,12 +413,7 @@ void Packer::PlaceOptional(DomainId d, Placement& out) {
   for (size_t k = 0; k < wanted.size(); ++k) {
     const int64_t pods = std::min<int64_t>(wanted[k], trial_.View(k).sums[d.index()]);
     if (pods > 0) {
-      Anchors opened = anchors_;
-      for (const NodeId node : out.Nodes()) {
-        opened.Add(trial_.tree(), node);
-      }
-      opened.Finish();
-      Commit(k, SplitOne(d, k, pods, opened), set);
+      Commit(k, SplitOne(d, k, pods, Opened(trial_.tree(), anchors_, out)), set);
     }
   }
   if (!set.slots.empty()) {

@@ -17,9 +17,9 @@ struct Bind {
 
 // Where a gang's members are: the smallest domain of one tree that holds them all.
 struct Location {
-  bool known = false;      // false: no member is placed
-  size_t tree = 0;         // index into State::trees()
-  DomainId domain;         // DomainId(0): the virtual root
+  bool known = false;  // false: no member is placed
+  size_t tree = 0;     // index into State::trees()
+  DomainId domain;     // DomainId(0): the virtual root
   int32_t tier = 0;
   std::string tier_name, domain_name;  // "" for the virtual root
 };
@@ -30,22 +30,26 @@ enum class Verdict : uint8_t {
   kNever,        // not even on the empty cluster as it stands
   kNotNow,       // proved: does not fit in what is free
   kUndecided,    // a bounded search gave up; tried again
-  kInvalid,      // cannot be judged as written: PodGroup or queue missing, too few members, a constraint not evaluated
+  kInvalid,      // cannot be judged as written: PodGroup or queue missing, too few members, a
+                 // constraint not evaluated
   kQueueLimit,   // the queue or one above it has no share left
 };
 
-// Condition reasons as Volcano writes them: "NotEnoughResources", "NotEnoughTasks", "NotEnoughPodsOfTask", and ours: "QueueNotFound", "QueueClosed",
-// "QueueOverLimit", "TopologyUnknown", "NeverFits", "Unevaluated", "Malformed".
+// Condition reasons as Volcano writes them: "NotEnoughResources", "NotEnoughTasks",
+// "NotEnoughPodsOfTask", and ours: "QueueNotFound", "QueueClosed", "QueueOverLimit",
+// "TopologyUnknown", "NeverFits", "Unevaluated", "Malformed".
 struct GangReport {
   GangId gang;
   Verdict verdict = Verdict::kNothingToDo;
-  std::vector<Bind> binds;            // members placed in this decision, in rank order
-  int32_t placed = 0;                 // members with a node after this decision (finished ones that succeeded included)
-  int32_t waiting = 0;                // members still without one
-  Location location;                  // of all placed members
-  std::string reason;                 // word; "" when nothing waits
-  std::string message;                // sentence; "" when nothing waits
-  std::vector<std::string> warnings;  // to be said once: rule fell back, anchors span more than the rule, …
+  std::vector<Bind> binds;  // members placed in this decision, in rank order
+  int32_t placed =
+      0;  // members with a node after this decision (finished ones that succeeded included)
+  int32_t waiting = 0;  // members still without one
+  Location location;    // of all placed members
+  std::string reason;   // word; "" when nothing waits
+  std::string message;  // sentence; "" when nothing waits
+  std::vector<std::string>
+      warnings;  // to be said once: rule fell back, anchors span more than the rule, …
 };
 
 struct Plan {

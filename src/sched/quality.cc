@@ -74,7 +74,8 @@ std::vector<int32_t> Meter::Cells(const std::vector<NodeId>& nodes) const {
   return by_rank;
 }
 
-void Meter::AddDamage(int64_t before, int64_t after, uint16_t low, uint16_t high, std::vector<int64_t>& out) const {
+void Meter::AddDamage(int64_t before, int64_t after, uint16_t low, uint16_t high,
+                      std::vector<int64_t>& out) const {
   for (size_t i = 0; i < sizes_; ++i) {
     const int64_t size = int64_t{1} << (sizes_ - 1 - i);
     const int64_t lost = before / size - after / size;
@@ -84,23 +85,28 @@ void Meter::AddDamage(int64_t before, int64_t after, uint16_t low, uint16_t high
       }
     }
   }
+  for (uint16_t rank = low; low > 0 && rank < high; ++rank) {
+    out[sizes_ * ranks_ + (ranks_ - 1 - rank)] += std::min(after, kMostLeft);
+  }
 }
 
 std::vector<int64_t> Meter::Damage(const std::vector<NodeId>& nodes, const RoomView& after) const {
-  std::vector<int64_t> out(sizes_ * ranks_, 0);
+  std::vector<int64_t> out((sizes_ + 1) * ranks_, 0);
   for (const uint32_t id : Touched(nodes)) {
     const topology::Domain& domain = tree_.domains[id];
-    const uint16_t above = domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
+    const uint16_t above =
+        domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
     AddDamage(before_.sums[id], after.sums[id], domain.rank, above, out);
   }
   for (const NodeId node : nodes) {
-    AddDamage(before_.fit[node.index()], after.fit[node.index()], 0, tree_.at(tree_.leaf_of[node.index()]).rank, out);
+    AddDamage(before_.fit[node.index()], after.fit[node.index()], 0,
+              tree_.at(tree_.leaf_of[node.index()]).rank, out);
   }
   return out;
 }
 
 std::vector<int64_t> Meter::Damage(const std::vector<NodeCount>& taken) const {
-  std::vector<int64_t> out(sizes_ * ranks_, 0);
+  std::vector<int64_t> out((sizes_ + 1) * ranks_, 0);
   std::vector<std::pair<uint32_t, int64_t>> by_domain;
   for (const NodeCount& n : taken) {
     const int64_t fit = before_.fit[n.node.index()];
@@ -117,17 +123,19 @@ std::vector<int64_t> Meter::Damage(const std::vector<NodeCount>& taken) const {
       pods += by_domain[i].second;
     }
     const topology::Domain& domain = tree_.domains[d];
-    const uint16_t above = domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
+    const uint16_t above =
+        domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
     AddDamage(before_.sums[d], before_.sums[d] - pods, domain.rank, above, out);
   }
   return out;
 }
 
 std::vector<int64_t> Meter::DamageAbove(DomainId d, int64_t pods) const {
-  std::vector<int64_t> out(sizes_ * ranks_, 0);
+  std::vector<int64_t> out((sizes_ + 1) * ranks_, 0);
   for (; d.valid(); d = tree_.at(d).parent) {
     const topology::Domain& domain = tree_.at(d);
-    const uint16_t above = domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
+    const uint16_t above =
+        domain.parent.valid() ? tree_.at(domain.parent).rank : static_cast<uint16_t>(ranks_);
     AddDamage(before_.sums[d.index()], before_.sums[d.index()] - pods, domain.rank, above, out);
   }
   return out;

@@ -36,8 +36,8 @@ class Assigner {
 
   [[nodiscard]] bool Free(PodId id) const {
     const cluster::PodRecord& pod = state_.pod(id);
-    return pod.state == cluster::PodState::kPending && pod.ours && !pod.terminating && pod.blocker.empty() &&
-           !std::ranges::binary_search(taken_, id);
+    return pod.state == cluster::PodState::kPending && pod.ours && !pod.terminating &&
+           pod.blocker.empty() && !std::ranges::binary_search(taken_, id);
   }
 
   void Assign(const PlacedSet& set) {
@@ -71,7 +71,8 @@ class Assigner {
       order[i] = i;
     }
     std::ranges::sort(order, [&](size_t a, size_t b) {
-      const uint32_t ia = static_cast<uint32_t>(state_.pod(pods[a]).index);  // -1 becomes the largest
+      const uint32_t ia =
+          static_cast<uint32_t>(state_.pod(pods[a]).index);  // -1 becomes the largest
       const uint32_t ib = static_cast<uint32_t>(state_.pod(pods[b]).index);
       return ia != ib ? ia < ib : a < b;
     });
@@ -92,8 +93,8 @@ class Assigner {
 
 }  // namespace
 
-std::vector<Bind> AssignMembers(cluster::State& state, GangId gang, const Demand& demand, const Placement& placement,
-                                const topology::Tree& tree) {
+std::vector<Bind> AssignMembers(cluster::State& state, GangId gang, const Demand& demand,
+                                const Placement& placement, const topology::Tree& tree) {
   return Assigner(state, gang, demand, tree).Run(placement);
 }
 

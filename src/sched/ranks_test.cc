@@ -1,9 +1,9 @@
 // Neighbours in rank are neighbours in the fabric.
 #include "sched/ranks.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "sched/test_cluster.h"
 
@@ -51,7 +51,8 @@ TEST(Ranks, APodWithoutANumberDisturbsNoOther) {
 TEST(Ranks, AreLaidWithinEachSubGroup) {
   TestCluster cluster("s@2(l1@1(a:1 b:1) l2@1(c:1 d:1))");
   cluster.Add(Group("g", 4).Hard(2).Parts("w", 2, 2, HardTier(1)));
-  for (const auto& [pod, part] : {std::pair("g-3", "1"), {"g-0", "0"}, {"g-2", "1"}, {"g-1", "0"}}) {
+  for (const auto& [pod, part] :
+       {std::pair("g-3", "1"), {"g-0", "0"}, {"g-2", "1"}, {"g-1", "0"}}) {
     cluster.Pod(pod, "g", Ask{.role = "w", .part = part});
   }
   cluster.Run();

@@ -11,9 +11,12 @@ namespace {
 
 using cluster::NodeVerdict;
 
-// Nodes of the best domain that are looked at for what is short and who holds it: a bound on the cost of an answer.
+// Nodes of the best domain that are looked at for what is short and who holds it: a bound on the
+// cost of an answer.
 constexpr uint32_t kMostNodes = 1024;
 constexpr size_t kMostHolders = 3;
+constexpr size_t kMostEqual =
+    32;  // domains that tie for the best, looked at for one that could come free
 
 std::string Plural(int64_t n, const std::string& noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
@@ -23,10 +26,10 @@ std::string Plural(int64_t n, const std::string& noun) {
 struct Shortage {
   ResourceId resource;  // none: room is there, the nodes are refused
   int64_t amount = 0;
-  int64_t refused = 0;  // nodes refused for other reasons than room
   std::map<NodeVerdict, int64_t> verdicts;
-  std::vector<std::pair<std::string, int64_t>> holders;  // gang, amount of the resource it holds here
-  bool complete = true;  // every node of the domain was looked at
+  std::vector<std::pair<std::string, int64_t>>
+      holders;       // gang, amount of the resource it holds here
+  int32_t port = 0;  // not 0: each node takes only one pod, because of this host port
 };
 
 std::string VerdictWords(NodeVerdict verdict) {
@@ -52,13 +55,22 @@ std::string VerdictWords(NodeVerdict verdict) {
 }
 
 std::string GangName(const cluster::State& state, const cluster::PodRecord& pod) {
-  if (pod.gang.valid() && state.gang(pod.gang).alive && state.gang(pod.gang).source != cluster::GangSource::kLonePod) {
+  // A vcjob's PodGroup carries its uid in the name; people know the job.
+  const StringId key = state.strings().Find("volcano.sh/job-name");
+  for (const auto& [label, value] : pod.labels) {
+    if (key.valid() && label == key) {
+      return pod.ns + "/" + state.Text(value);
+    }
+  }
+  if (pod.gang.valid() && state.gang(pod.gang).alive &&
+      state.gang(pod.gang).source != cluster::GangSource::kLonePod) {
     return pod.ns + "/" + state.gang(pod.gang).name;
   }
   return pod.ns + "/" + pod.name;
 }
 
-void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes, Shortage& shortage) {
+void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes,
+                 Shortage& shortage) {
   std::map<std::string, int64_t> held;
   for (const NodeId node : nodes) {
     for (const PodId id : state.PodsOn(node)) {
@@ -76,8 +88,10 @@ void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes, 
   });
 }
 
-// The resource that allows the fewest pods over the domain's nodes, among those this class asks for.
-Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, DomainId d, ShapeId shape, int64_t missing) {
+// The resource that allows the fewest pods over the domain's nodes, among those this class asks
+// for.
+Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, DomainId d,
+                      ShapeId shape, int64_t missing) {
   const topology::Domain& domain = tree.at(d);
   const cluster::Columns& columns = state.columns();
   const cluster::Request& request = state.fits().ShapeRequest(shape);
@@ -86,29 +100,34 @@ Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, D
   std::vector<NodeId> nodes;
   for (uint32_t at = domain.lo; at < domain.hi; ++at) {
     if (at - domain.lo >= kMostNodes) {
-      shortage.complete = false;
       break;
     }
     const NodeId node = tree.order[at];
     const NodeVerdict verdict = state.fits().Judge(node, shape);
     if (verdict != NodeVerdict::kFits && verdict != NodeVerdict::kResources) {
       ++shortage.verdicts[verdict];
-      ++shortage.refused;
       continue;
     }
     nodes.push_back(node);
     for (size_t i = 0; i < request.size(); ++i) {
       const auto& [r, amount] = request[i];
-      const int64_t free = SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
+      const int64_t free =
+          SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
       fits[i] = SaturatingAdd(fits[i], free < amount ? 0 : free / amount);
     }
   }
-  // Resources other than pod slots, cpu and memory speak first when they tie: they are why people ask for such nodes.
+  // Resources other than pod slots, cpu and memory speak first when they tie: they are why people
+  // ask for such nodes.
   size_t worst = request.size();
   for (size_t i = request.size(); i-- > 0;) {
     if (worst == request.size() || fits[i] < fits[worst]) {
       worst = i;
     }
+  }
+  const auto& ports = state.fits().ShapePredicates(shape).ports;
+  if (!ports.empty() && fits[worst] >= static_cast<int64_t>(nodes.size())) {
+    shortage.port = ports.front().port;
+    return shortage;
   }
   if (!nodes.empty()) {
     shortage.resource = request[worst].first;
@@ -130,6 +149,9 @@ std::string ShortageWords(const cluster::State& state, const Shortage& shortage,
     if (holders && shortage.holders.size() > kMostHolders) {
       text += " and " + std::to_string(shortage.holders.size() - kMostHolders) + " more";
     }
+  }
+  if (shortage.port != 0) {
+    text += "; each node takes one because of host port " + std::to_string(shortage.port);
   }
   for (const auto& [verdict, count] : shortage.verdicts) {
     text += "; " + Plural(count, "node") + " " + VerdictWords(verdict);
@@ -155,7 +177,8 @@ struct Ask {
   bool hard = false;
 };
 
-Ask AskWords(cluster::State& state, const cluster::Gang& gang, const Demand& demand, const Scope& scope) {
+Ask AskWords(cluster::State& state, const cluster::Gang& gang, const Demand& demand,
+             const Scope& scope) {
   Ask ask;
   ask.words = "needs " + Plural(Total(demand.required_counts), "pod");
   if (!demand.placed.empty()) {
@@ -171,8 +194,8 @@ Ask AskWords(cluster::State& state, const cluster::Gang& gang, const Demand& dem
     for (const UniformGroups& u : demand.required.uniform) {
       const uint16_t limit = LimitRank(tree, gang.policies[u.policy].rule);
       if (gang.policies[u.policy].rule.mode == cluster::TopologyRule::Mode::kHard && limit > 0) {
-        ask.words += ", as " + Plural(static_cast<int64_t>(u.sub_groups.size()), "group") + " of " + std::to_string(u.size) +
-                     " in one " + TierWords(tree, limit) + " each";
+        ask.words += ", as " + Plural(static_cast<int64_t>(u.sub_groups.size()), "group") + " of " +
+                     std::to_string(u.size) + " in one " + TierWords(tree, limit) + " each";
       }
     }
   }
@@ -180,7 +203,8 @@ Ask AskWords(cluster::State& state, const cluster::Gang& gang, const Demand& dem
 }
 
 // Pods of each class that d would take were it empty of pods, capped at `enough`.
-int64_t FitEmpty(const cluster::State& state, const topology::Tree& tree, DomainId d, const Demand& demand) {
+int64_t FitEmpty(const cluster::State& state, const topology::Tree& tree, DomainId d,
+                 const Demand& demand) {
   const topology::Domain& domain = tree.at(d);
   int64_t pods = 0;
   for (size_t k = 0; k < demand.classes.size(); ++k) {
@@ -207,9 +231,37 @@ BestEffortDomain FindBestEmpty(cluster::State& state, const Demand& demand, cons
     }
     for (uint32_t d = 0; d < tree.domains.size(); ++d) {
       const bool allowed = tree.domains[d].rank <= tree_scope.limit &&
-                           (!tree_scope.anchors.common().valid() || tree.Contains(DomainId(d), tree_scope.anchors.common()));
+                           (!tree_scope.anchors.common().valid() ||
+                            tree.Contains(DomainId(d), tree_scope.anchors.common()));
       if (allowed && (!best.domain.valid() || pods[d] > best.pods)) {
         best = {tree_scope.tree, DomainId(d), pods[d]};
+      }
+    }
+  }
+  return best;
+}
+
+// Of the domains that take as many pods now as `best`, the first that could take all were it empty:
+// what is missing there can come free.
+BestEffortDomain RoomiestOfEqual(cluster::State& state, const Demand& demand, const Scope& scope,
+                                 BestEffortDomain best) {
+  const int64_t wanted = Total(demand.required_counts);
+  if (!best.domain.valid() || best.pods >= wanted) {
+    return best;
+  }
+  const Trial trial(state, best.tree, demand.classes);
+  const topology::Tree& tree = trial.tree();
+  size_t looked = 0;
+  for (const TreeScope& s : scope.trees) {
+    for (uint32_t d = best.domain.value;
+         s.tree == best.tree && d < tree.domains.size() && looked < kMostEqual; ++d) {
+      const bool equal =
+          tree.domains[d].rank <= s.limit &&
+          FitBySums(trial, DomainId(d), demand.required_counts) == best.pods &&
+          (!s.anchors.common().valid() || tree.Contains(DomainId(d), s.anchors.common()));
+      looked += equal ? 1U : 0U;
+      if (equal && FitEmpty(state, tree, DomainId(d), demand) >= wanted) {
+        return {best.tree, DomainId(d), best.pods};
       }
     }
   }
@@ -226,7 +278,7 @@ Scope WholeCluster(cluster::State& state) {
   return scope;
 }
 
-size_t ScarcestClass(cluster::State& state, const topology::Tree& tree, const BestEffortDomain& best, const Demand& demand) {
+size_t ScarcestClass(cluster::State& state, const BestEffortDomain& best, const Demand& demand) {
   const Trial trial(state, best.tree, demand.classes);
   size_t scarcest = 0;
   int64_t most = -1;
@@ -237,7 +289,6 @@ size_t ScarcestClass(cluster::State& state, const topology::Tree& tree, const Be
       scarcest = k;
     }
   }
-  (void)tree;
   return scarcest;
 }
 
@@ -252,7 +303,8 @@ std::string TierWords(const topology::Tree& tree, uint16_t rank) {
   return name.empty() ? "tier-" + number + " domain" : name + " (tier " + number + ")";
 }
 
-std::string QueueProblem(const cluster::State& state, QueueId queue, const std::vector<int64_t>& request) {
+std::string QueueProblem(const cluster::State& state, QueueId queue,
+                         const std::vector<int64_t>& request) {
   for (QueueId q = queue; q.valid(); q = state.queue(q).parent) {
     const cluster::Queue& record = state.queue(q);
     for (size_t r = 0; r < request.size(); ++r) {
@@ -261,20 +313,38 @@ std::string QueueProblem(const cluster::State& state, QueueId queue, const std::
       const int64_t used = record.AllocatedOf(resource);
       if (request[r] > 0 && limit >= 0 && SaturatingAdd(used, request[r]) > limit) {
         const std::string& name = state.columns().ResourceName(resource);
-        return "queue " + record.name + " has no share left: " + name + " limit " + FormatQuantity(name, limit) + ", used " +
-               FormatQuantity(name, used) + ", asked " + FormatQuantity(name, request[r]);
+        const std::string verb =
+            request[r] > limit ? " can never admit it: " : " has no share left: ";
+        return "queue " + record.name + verb + name + " limit " + FormatQuantity(name, limit) +
+               ", used " + FormatQuantity(name, used) + ", asked " +
+               FormatQuantity(name, request[r]);
       }
     }
   }
   return "";
 }
 
-Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, const Scope& given, bool undecided) {
+bool QueueNeverAdmits(const cluster::State& state, QueueId queue,
+                      const std::vector<int64_t>& request) {
+  for (QueueId q = queue; q.valid(); q = state.queue(q).parent) {
+    for (size_t r = 0; r < request.size(); ++r) {
+      const int64_t limit = state.queue(q).CapabilityOf(ResourceId(r));
+      if (limit >= 0 && request[r] > limit) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, const Scope& given,
+                     bool undecided) {
   const cluster::Gang& gang = state.gang(id);
   const Scope scope = given.kind == Scope::Kind::kRuled ? given : WholeCluster(state);
   const Ask ask = AskWords(state, gang, demand, given);
   const int64_t wanted = Total(demand.required_counts);
-  const BestEffortDomain best = FindBest(state, demand, scope);
+  const BestEffortDomain best =
+      RoomiestOfEqual(state, demand, scope, FindBest(state, demand, scope));
   Refusal refusal;
   refusal.reason = "NotEnoughResources";
   if (!best.domain.valid()) {
@@ -284,7 +354,7 @@ Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, con
     return refusal;
   }
   const topology::Tree& tree = *state.trees()[best.tree];
-  const size_t scarce = ScarcestClass(state, tree, best, demand);
+  const size_t scarce = ScarcestClass(state, best, demand);
   const bool by_shape = best.pods >= wanted;  // sums suffice: the pieces do not go in
   if (!by_shape && FitEmpty(state, tree, best.domain, demand) < wanted) {
     const BestEffortDomain empty = FindBestEmpty(state, demand, scope);
@@ -292,19 +362,23 @@ Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, con
       const topology::Tree& where = *state.trees()[empty.tree];
       refusal.verdict = Verdict::kNever;
       refusal.reason = "NeverFits";
-      const Shortage shortage = FindShortage(state, where, empty.domain, demand.classes[scarce], wanted - empty.pods);
-      refusal.message = ask.words + ", which never fits: the largest, " + DomainWords(where, empty.domain) + ", takes " +
-                        std::to_string(empty.pods) + " even when empty" + ShortageWords(state, shortage, false);
+      const Shortage shortage =
+          FindShortage(state, where, empty.domain, demand.classes[scarce], wanted - empty.pods);
+      refusal.message = ask.words + ", which never fits: the largest, " +
+                        DomainWords(where, empty.domain) + ", takes " + std::to_string(empty.pods) +
+                        " even when empty" + ShortageWords(state, shortage, false);
       return refusal;
     }
   }
-  refusal.message = ask.words + ": best is " + DomainWords(tree, best.domain) + " with room for " + std::to_string(best.pods);
+  refusal.message = ask.words + ": best is " + DomainWords(tree, best.domain) + " with room for " +
+                    std::to_string(best.pods);
   if (by_shape) {
     refusal.message += " by count, but not in the shape asked for";
     refusal.verdict = undecided ? Verdict::kUndecided : Verdict::kNotNow;
     return refusal;
   }
-  const Shortage shortage = FindShortage(state, tree, best.domain, demand.classes[scarce], wanted - best.pods);
+  const Shortage shortage =
+      FindShortage(state, tree, best.domain, demand.classes[scarce], wanted - best.pods);
   refusal.message += ShortageWords(state, shortage, true);
   return refusal;
 }
@@ -315,17 +389,19 @@ Refusal ExplainSurplus(cluster::State& state, GangId id, const Demand& demand, c
   Refusal refusal;
   refusal.reason = "NotEnoughResources";
   refusal.message = "has its minimum (" + std::to_string(demand.placed.size()) + " placed, " +
-                    std::to_string(std::max(1, gang.min_member)) + " needed); " + Plural(demand.waiting, "more pod") + " wait" +
-                    (demand.waiting == 1 ? "s" : "");
+                    std::to_string(std::max(1, gang.min_member)) + " needed); " +
+                    Plural(demand.waiting, "more pod") + " wait" + (demand.waiting == 1 ? "s" : "");
   Demand surplus = demand;
   surplus.required_counts = demand.all_counts;
   const BestEffortDomain best = FindBest(state, surplus, scope);
   if (best.domain.valid()) {
     const topology::Tree& tree = *state.trees()[best.tree];
-    const size_t scarce = ScarcestClass(state, tree, best, surplus);
+    const size_t scarce = ScarcestClass(state, best, surplus);
     const int64_t missing = std::max<int64_t>(1, Total(demand.all_counts) - best.pods);
-    refusal.message += " for room in " + DomainWords(tree, best.domain) +
-                       ShortageWords(state, FindShortage(state, tree, best.domain, demand.classes[scarce], missing), true);
+    refusal.message +=
+        " for room in " + DomainWords(tree, best.domain) +
+        ShortageWords(
+            state, FindShortage(state, tree, best.domain, demand.classes[scarce], missing), true);
   }
   return refusal;
 }

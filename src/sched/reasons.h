@@ -1,4 +1,5 @@
-// The words for a gang that waits: which level, the best domain, how many of its pods fit there, what is short and who holds it.
+// The words for a gang that waits: which level, the best domain, how many of its pods fit there,
+// what is short and who holds it.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,24 @@ struct Refusal {
   std::string message;  // a sentence
 };
 
-// A gang whose required members do not fit. Decides between "never" (not even with every pod gone) and "not now", each with its numbers.
-// `undecided`: the search gave up, so "not now" is not proved.
-Refusal ExplainNoFit(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope, bool undecided);
+// A gang whose required members do not fit. Decides between "never" (not even with every pod gone)
+// and "not now", each with its numbers. `undecided`: the search gave up, so "not now" is not
+// proved.
+Refusal ExplainNoFit(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
+                     bool undecided);
 
 // Surplus of a gang that has its minimum.
-Refusal ExplainSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope);
+Refusal ExplainSurplus(cluster::State& state, GangId gang, const Demand& demand,
+                       const Scope& scope);
 
 // Which limit of the queue, or of one above it, the request would pass; "" when none.
-std::string QueueProblem(const cluster::State& state, QueueId queue, const std::vector<int64_t>& request);
+std::string QueueProblem(const cluster::State& state, QueueId queue,
+                         const std::vector<int64_t>& request);
+
+// Whether the request alone, with nothing else admitted, would pass a limit of the queue or of one
+// above it.
+bool QueueNeverAdmits(const cluster::State& state, QueueId queue,
+                      const std::vector<int64_t>& request);
 
 // The tier in words: "leaf (tier 1)" or "tier-1 domain".
 std::string TierWords(const topology::Tree& tree, uint16_t rank);

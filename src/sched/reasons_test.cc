@@ -1,11 +1,11 @@
-// The words for a gang that waits: never or not now, which level, the best domain, what is short and
-// who holds it.
+// The words for a gang that waits: never or not now, which level, the best domain, what is short
+// and who holds it.
 #include "sched/reasons.h"
+
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <string>
 
 #include "sched/test_cluster.h"
 
@@ -15,8 +15,8 @@ namespace {
 using testing::Ask;
 using testing::Group;
 using testing::HardTier;
-using testing::TestCluster;
 using ::testing::HasSubstr;
+using testing::TestCluster;
 
 // What the gang is told after one run.
 const GangReport& Told(TestCluster& cluster, const std::string& gang) {
@@ -36,7 +36,9 @@ TEST(Reasons, NeverWhenNoDomainIsLargeEnoughEvenEmpty) {
   const GangReport& report = Told(cluster, "g");
   EXPECT_EQ(report.verdict, Verdict::kNever);
   EXPECT_EQ(report.reason, "NeverFits");
-  EXPECT_THAT(report.message, HasSubstr("needs 9 pods in one tier-1 domain, which never fits: the largest, l1, takes 8"));
+  EXPECT_THAT(
+      report.message,
+      HasSubstr("needs 9 pods in one tier-1 domain, which never fits: the largest, l1, takes 8"));
 }
 
 TEST(Reasons, NotNowWithTheBestDomainWhatIsShortAndWhoHoldsIt) {
@@ -45,7 +47,8 @@ TEST(Reasons, NotNowWithTheBestDomainWhatIsShortAndWhoHoldsIt) {
   const GangReport& report = Told(cluster, "g");
   EXPECT_EQ(report.verdict, Verdict::kNotNow);
   EXPECT_EQ(report.reason, "NotEnoughResources");
-  EXPECT_THAT(report.message, HasSubstr("needs 6 pods in one tier-1 domain: best is l1 with room for 5"));
+  EXPECT_THAT(report.message,
+              HasSubstr("needs 6 pods in one tier-1 domain: best is l1 with room for 5"));
   EXPECT_THAT(report.message, HasSubstr("short of gpu by 1"));
   EXPECT_THAT(report.message, HasSubstr("held by ml/fill-0 (3)"));
 }
@@ -72,25 +75,37 @@ TEST(Reasons, CountGroupsAsGroups) {
   EXPECT_THAT(report.message, HasSubstr("3 groups of 2"));
 }
 
+api::Queue QueueOf(const std::string& name, int64_t gpus) {
+  api::Queue queue;
+  queue.meta.name = name;
+  queue.capability = {{"gpu", gpus}};
+  return queue;
+}
+
 TEST(Reasons, NameTheQueueAndItsLimit) {
   TestCluster cluster(kPicture);
-  api::Queue queue;
-  queue.meta.name = "q";
-  queue.capability = {{"gpu", 3}};
-  cluster.state.Apply(queue);
+  cluster.state.Apply(QueueOf("q", 5));
+  cluster.Add(Group("ran", 1).In("q")).Pods("ran", 2, Ask{.node = "a"});
   cluster.Add(Group("g", 4).In("q")).Pods("g", 4);
   const GangReport& report = Told(cluster, "g");
   EXPECT_EQ(report.verdict, Verdict::kQueueLimit);
   EXPECT_EQ(report.reason, "QueueOverLimit");
-  EXPECT_EQ(report.message, "queue q has no share left: gpu limit 3, used 0, asked 4");
+  EXPECT_EQ(report.message, "queue q has no share left: gpu limit 5, used 2, asked 4");
+}
+
+TEST(Reasons, NeverWhenTheQueueIsTooSmallForTheGangEvenEmpty) {
+  TestCluster cluster(kPicture);
+  cluster.state.Apply(QueueOf("q", 3));
+  cluster.Add(Group("g", 4).In("q")).Pods("g", 4);
+  const GangReport& report = Told(cluster, "g");
+  EXPECT_EQ(report.verdict, Verdict::kNever);
+  EXPECT_EQ(report.message, "queue q can never admit it: gpu limit 3, used 0, asked 4");
 }
 
 TEST(Reasons, NameTheAncestorWhoseLimitIsPassed) {
   TestCluster cluster(kPicture);
-  api::Queue parent;
-  parent.meta.name = "dept";
-  parent.capability = {{"gpu", 3}};
-  cluster.state.Apply(parent);
+  cluster.state.Apply(QueueOf("dept", 5));
+  cluster.Add(Group("ran", 1).In("dept")).Pods("ran", 2, Ask{.node = "a"});
   api::Queue child;
   child.meta.name = "team";
   child.parent = "dept";
@@ -112,7 +127,8 @@ TEST(Reasons, SayThatTheMinimumRunsWhenOnlySurplusWaits) {
   cluster.Add(Group("g", 3).Hard(1)).Pods("g", 6);
   cluster.Run();
   EXPECT_EQ(cluster.Where("g"), "a:4");
-  EXPECT_THAT(cluster.Why("g"), HasSubstr("has its minimum (4 placed, 3 needed); 2 more pods wait"));
+  EXPECT_THAT(cluster.Why("g"),
+              HasSubstr("has its minimum (4 placed, 3 needed); 2 more pods wait"));
 }
 
 TEST(Reasons, TellTierNamesToPeople) {
@@ -126,12 +142,9 @@ TEST(Reasons, TellTierNamesToPeople) {
 
 TEST(Reasons, DoNotOverflowOnHugeAmounts) {
   TestCluster cluster(kPicture);
-  api::Queue queue;
-  queue.meta.name = "q";
-  queue.capability = {{"gpu", 9'000'000'000'000'000'000}};
-  cluster.state.Apply(queue);
+  cluster.state.Apply(QueueOf("q", 9'000'000'000'000'000'000));
   cluster.Add(Group("g", 2).In("q").Hard(1)).Pods("g", 2, Ask{.gpu = 8'000'000'000'000'000'000});
-  EXPECT_EQ(Told(cluster, "g").verdict, Verdict::kQueueLimit);
+  EXPECT_EQ(Told(cluster, "g").verdict, Verdict::kNever);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ struct Scheduler::Impl {
   void TrimToShare(GangId id, Demand& demand) const;
   GangReport Search(GangId id, const Demand& demand, Scope& scope, GangReport report);
   void Commit(GangId id, const Demand& demand, const Choice& choice, GangReport& report);
-  void Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal, GangReport& report);
+  void Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal,
+             GangReport& report);
   void FitTotals();
   Location LocateIn(GangId id, size_t preferred);
 
@@ -39,8 +40,8 @@ struct Scheduler::Impl {
   Scorer scorer;
   std::vector<DomainTotals> totals;  // by tree
   Memory memory;
-  std::map<GangId, GangReport> waiting;     // last report of gangs of which something waits
-  std::map<GangId, size_t> tree_of;         // tree that a gang was placed in, when not the primary one
+  std::map<GangId, GangReport> waiting;  // last report of gangs of which something waits
+  std::map<GangId, size_t> tree_of;      // tree that a gang was placed in, when not the primary one
   uint64_t trees_version = 0;
   bool started = false;
   Counters counters;
@@ -48,7 +49,8 @@ struct Scheduler::Impl {
 
 namespace {
 
-std::vector<int64_t> Amounts(cluster::State& state, const Demand& demand, const std::vector<int32_t>& counts) {
+std::vector<int64_t> Amounts(cluster::State& state, const Demand& demand,
+                             const std::vector<int32_t>& counts) {
   std::vector<int64_t> amounts(state.columns().resource_count(), 0);
   for (size_t k = 0; k < counts.size(); ++k) {
     for (const auto& [r, amount] : state.fits().ShapeRequest(demand.classes[k])) {
@@ -56,6 +58,34 @@ std::vector<int64_t> Amounts(cluster::State& state, const Demand& demand, const 
     }
   }
   return amounts;
+}
+
+// The gang's queue, or one above it, does not exist or is not open.
+bool QueueRefuses(const cluster::State& state, const cluster::Gang& gang, GangReport& report) {
+  std::string name = gang.queue_name;
+  QueueId id = gang.queue;
+  // A circle of parents is cut by the state, so the walk ends at root.
+  while (true) {
+    const std::string above =
+        name == gang.queue_name ? "" : ", above queue " + gang.queue_name + ",";
+    if (!id.valid()) {
+      report.reason = "QueueNotFound";
+      report.message = "queue " + name + above + " not found";
+      return true;
+    }
+    const cluster::Queue& queue = state.queue(id);
+    if (!queue.open) {
+      report.reason = "QueueClosed";
+      report.message = "queue " + name + above + " is not open";
+      return true;
+    }
+    const bool missing = !queue.parent_name.empty() && !state.FindQueue(queue.parent_name).valid();
+    name = missing ? queue.parent_name : queue.parent.valid() ? state.queue(queue.parent).name : "";
+    id = missing ? QueueId() : queue.parent;
+    if (name.empty()) {
+      return false;
+    }
+  }
 }
 
 }  // namespace
@@ -100,7 +130,7 @@ Plan Scheduler::Impl::Run() {
   ++counters.runs;
   std::vector<GangId> awake;
   Collect(awake);
-  Agenda agenda(state, std::move(awake));
+  Agenda agenda(state, awake);
   for (GangId id = agenda.Next(); id.valid(); id = agenda.Next()) {
     DecideFully(id, plan);
   }
@@ -133,18 +163,15 @@ void Scheduler::Impl::DecideFully(GangId id, Plan& plan) {
   plan.gangs.push_back(std::move(report));
 }
 
-// What needs no search: nothing waits, or it cannot be judged as written. True: the report is final.
+// What needs no search: nothing waits, or it cannot be judged as written. True: the report is
+// final.
 bool Scheduler::Impl::Refuse(GangReport& report, const Demand& demand) {
   const cluster::Gang& gang = state.gang(report.gang);
   report.verdict = Verdict::kInvalid;
   if (demand.waiting == 0 && gang.invalid.empty()) {
     report.verdict = Verdict::kNothingToDo;
-  } else if (!gang.queue.valid()) {
-    report.reason = "QueueNotFound";
-    report.message = "queue " + gang.queue_name + " not found";
-  } else if (!state.queue(gang.queue).open) {
-    report.reason = "QueueClosed";
-    report.message = "queue " + gang.queue_name + " is not open";
+  } else if (QueueRefuses(state, gang, report)) {
+    // said
   } else if (!gang.invalid.empty()) {
     report.reason = gang.invalid_reason;
     report.message = gang.invalid;
@@ -207,14 +234,18 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   report.placed = static_cast<int32_t>(demand.placed.size());
   report.waiting = demand.waiting;
   report.location = LocateIn(id, tree_of.contains(id) ? tree_of.at(id) : 0);
+  report.warnings = state.gang(id).warnings;
   if (Refuse(report, demand)) {
     return report;
   }
   ++counters.decisions;
-  std::string over = QueueProblem(state, state.gang(id).queue, Amounts(state, demand, demand.required_counts));
+  std::string over =
+      QueueProblem(state, state.gang(id).queue, Amounts(state, demand, demand.required_counts));
   if (!over.empty()) {
-    report.verdict = Verdict::kQueueLimit;
-    report.reason = "QueueOverLimit";
+    const bool never = QueueNeverAdmits(state, state.gang(id).queue,
+                                        Amounts(state, demand, demand.required_counts));
+    report.verdict = never ? Verdict::kNever : Verdict::kQueueLimit;
+    report.reason = never ? "NeverFits" : "QueueOverLimit";
     report.message = std::move(over);
     memory.RememberQueue(id);
     return report;
@@ -222,7 +253,7 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   const std::vector<int32_t> asked = demand.all_counts;
   TrimToShare(id, demand);
   Scope scope = GangScope(state, id, demand.placed);
-  report.warnings = scope.warnings;
+  report.warnings.insert(report.warnings.end(), scope.warnings.begin(), scope.warnings.end());
   if (scope.kind == Scope::Kind::kUnknown) {
     report.verdict = Verdict::kInvalid;
     report.reason = "TopologyUnknown";
@@ -240,11 +271,14 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   return report;
 }
 
-GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope, GangReport report) {
+GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope,
+                                   GangReport report) {
   FitTotals();
   Tools tools{scorer, totals};
-  const bool surplus_only = demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
-  const std::optional<Question> question = surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
+  const bool surplus_only =
+      demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
+  const std::optional<Question> question =
+      surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
   if (question) {
     bool exact = false;
     if (const Refusal* known = memory.Recall(*question, exact)) {
@@ -259,7 +293,8 @@ GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope
   if (scope.kind == Scope::Kind::kFree) {
     choice = SpreadByScore(state, id, demand, tools);
   } else {
-    choice = surplus_only ? ChooseSurplus(state, id, demand, scope, tools) : ChooseDomain(state, id, demand, scope, tools);
+    choice = surplus_only ? ChooseSurplus(state, id, demand, scope, tools)
+                          : ChooseDomain(state, id, demand, scope, tools);
   }
   if (choice.found) {
     Commit(id, demand, choice, report);
@@ -272,7 +307,8 @@ GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope
   return report;
 }
 
-void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choice, GangReport& report) {
+void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choice,
+                             GangReport& report) {
   report.verdict = Verdict::kPlaced;
   report.binds = AssignMembers(state, id, demand, choice.placement, *state.trees()[choice.tree]);
   for (const Bind& bind : report.binds) {
@@ -286,13 +322,15 @@ void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choi
   report.location = LocateIn(id, choice.tree);
 }
 
-void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal,
-                            GangReport& report) {
+void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope,
+                            const Refusal& refusal, GangReport& report) {
   report.verdict = refusal.verdict;
   report.reason = refusal.reason;
   report.message = refusal.message;
-  const bool surplus_only = demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
-  const std::optional<Question> question = surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
+  const bool surplus_only =
+      demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
+  const std::optional<Question> question =
+      surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
   if (question) {
     memory.Remember(*question, id, refusal);
   } else {
@@ -309,7 +347,8 @@ Location Scheduler::Impl::LocateIn(GangId id, size_t preferred) {
   DomainId common;
   for (const PodId pod : state.gang(id).pods) {
     const cluster::PodRecord& record = state.pod(pod);
-    const bool here = record.state == cluster::PodState::kAssumed || record.state == cluster::PodState::kBound;
+    const bool here =
+        record.state == cluster::PodState::kAssumed || record.state == cluster::PodState::kBound;
     if (here && record.node.valid()) {
       const DomainId leaf = tree.leaf_of[record.node.index()];
       common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
@@ -326,7 +365,8 @@ Location Scheduler::Impl::LocateIn(GangId id, size_t preferred) {
   return location;
 }
 
-Scheduler::Scheduler(cluster::State& state, Config config) : impl_(std::make_unique<Impl>(state, std::move(config))) {}
+Scheduler::Scheduler(cluster::State& state, Config config)
+    : impl_(std::make_unique<Impl>(state, std::move(config))) {}
 Scheduler::~Scheduler() = default;
 
 Plan Scheduler::Run(Time /*now*/) { return impl_->Run(); }

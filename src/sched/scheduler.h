@@ -1,6 +1,9 @@
 // The scheduler: changed state in, plan out. Stages of the shared design, one file each:
-//   order.h (1, 2)  scope.h (3)  necessary.h (4)  choose.h (5)  split.h, pack.h (6)  ranks.h (8)  reasons.h  and the plan (10) here.
-// Pure and single-threaded: the same events give the same plan. Placed pods are assumed in the state before Run returns.
+//   order.h (1, 2)   scope.h (3)   choose.h (4, 5)   place.h with split_*.h and spread.h (6)
+//   ranks.h (8)   reasons.h
+// and the plan (10) here. demand.h says what a gang still needs, memory.h who sleeps on which
+// refusal. Pure and single-threaded: the same events give the same plan. Placed pods are assumed in
+// the state before Run returns.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +29,9 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Decides every gang that something changed for, in queue and gang order, until none is left. Reports come for gangs whose verdict or placement
-  // was decided in this run, also when it is the same as before. `now` is only used for ages and for the next wake time.
+  // Decides every gang that something changed for, in queue and gang order, until none is left.
+  // Reports come for gangs whose verdict or placement was decided in this run, also when it is the
+  // same as before. `now` is only used for ages and for the next wake time.
   Plan Run(Time now);
 
   // Why a gang waits, as last decided; nullptr when it was never decided or nothing of it waits.

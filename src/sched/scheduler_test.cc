@@ -1,10 +1,10 @@
 // The whole of it: what holds of every plan, on random clusters; and the stories that cross stages.
 #include "sched/scheduler.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "sched/test_cluster.h"
@@ -169,10 +169,12 @@ Load Draw(Prng& prng) {
     job.group.Created(100 + g);
     const bool parted = prng.Chance(1, 2);
     if (parted) {
-      job.group.Parts("w", size, prng.Chance(1, 2) ? 1 : 0, prng.Chance(1, 2) ? HardTier(1) : SoftRule());
+      job.group.Parts("w", size, prng.Chance(1, 2) ? 1 : 0,
+                      prng.Chance(1, 2) ? HardTier(1) : SoftRule());
     }
     if (prng.Chance(2, 3)) {
-      job.group.Rule(prng.Chance(1, 3) ? SoftRule() : HardTier(static_cast<int32_t>(prng.Between(1, 2))));
+      job.group.Rule(prng.Chance(1, 3) ? SoftRule()
+                                       : HardTier(static_cast<int32_t>(prng.Between(1, 2))));
     }
     for (int32_t i = 0; i < size * groups; ++i) {
       Ask ask;
@@ -238,7 +240,8 @@ void ExpectNoNodeOverFull(const TestCluster& cluster) {
   }
 }
 
-DomainId CommonOf(const TestCluster& cluster, const topology::Tree& tree, const std::vector<PodId>& pods) {
+DomainId CommonOf(const TestCluster& cluster, const topology::Tree& tree,
+                  const std::vector<PodId>& pods) {
   DomainId common;
   for (const PodId id : pods) {
     if (cluster.state.pod(id).node.valid()) {
@@ -253,19 +256,22 @@ void ExpectRulesHeld(TestCluster& cluster) {
   const topology::Tree& tree = *cluster.state.trees()[0];
   for (size_t g = 0; g < cluster.state.gang_slots(); ++g) {
     const cluster::Gang& gang = cluster.state.gang(GangId(g));
-    const auto placed = std::ranges::count_if(gang.pods, [&](PodId id) { return cluster.state.pod(id).node.valid(); });
+    const auto placed = std::ranges::count_if(
+        gang.pods, [&](PodId id) { return cluster.state.pod(id).node.valid(); });
     if (!gang.alive || gang.source != cluster::GangSource::kPodGroup || placed == 0) {
       continue;
     }
     ASSERT_GE(placed, gang.min_member) << "half a gang: " << gang.name;
     if (gang.rule.mode == cluster::TopologyRule::Mode::kHard) {
-      ASSERT_LE(tree.at(CommonOf(cluster, tree, gang.pods)).rank, *gang.rule.highest_tier) << gang.name;
+      ASSERT_LE(tree.at(CommonOf(cluster, tree, gang.pods)).rank, *gang.rule.highest_tier)
+          << gang.name;
     }
     for (const cluster::SubGroup& group : gang.sub_groups) {
       const cluster::SubGroupPolicy& policy = gang.policies[group.policy];
       const DomainId common = CommonOf(cluster, tree, group.pods);
       if (common.valid()) {
-        const auto here = std::ranges::count_if(group.pods, [&](PodId id) { return cluster.state.pod(id).node.valid(); });
+        const auto here = std::ranges::count_if(
+            group.pods, [&](PodId id) { return cluster.state.pod(id).node.valid(); });
         ASSERT_GE(here, policy.size) << "half a group: " << group.name;
         if (policy.rule.mode == cluster::TopologyRule::Mode::kHard) {
           ASSERT_LE(tree.at(common).rank, *policy.rule.highest_tier) << group.name;

@@ -21,7 +21,8 @@ std::string KnownTiers(const std::vector<const topology::Tree*>& trees, size_t f
   std::string text;
   for (const auto& [tier, name] : tiers) {
     text += text.empty() ? "" : ", ";
-    text += name.empty() ? "tier " + std::to_string(tier) : name + " (tier " + std::to_string(tier) + ")";
+    text += name.empty() ? "tier " + std::to_string(tier)
+                         : name + " (tier " + std::to_string(tier) + ")";
   }
   return text;
 }
@@ -29,20 +30,23 @@ std::string KnownTiers(const std::vector<const topology::Tree*>& trees, size_t f
 std::string UnmetRule(cluster::State& state, const TopologyRule& rule) {
   const auto& topology = state.topology();
   if (!rule.fabric.empty()) {
-    const bool known = std::ranges::any_of(topology.trees, [&](const topology::Tree& t) { return t.fabric == rule.fabric; });
+    const bool known = std::ranges::any_of(
+        topology.trees, [&](const topology::Tree& t) { return t.fabric == rule.fabric; });
     if (!known) {
       return "asks for fabric \"" + rule.fabric + "\", but no HyperNode belongs to it";
     }
   }
   const std::string known = KnownTiers(state.trees(), topology.trees.size());
   if (known.empty()) {
-    return "has a hard topology rule, but no sound HyperNode exists (" + std::to_string(topology.hypernodes.size()) +
-           " are broken): no topology known";
+    return "has a hard topology rule, but no sound HyperNode exists (" +
+           std::to_string(topology.hypernodes.size()) + " are broken): no topology known";
   }
   if (!rule.highest_tier_name.empty() && !rule.highest_tier) {
-    return "asks for tier name \"" + rule.highest_tier_name + "\", which no HyperNode has; known are " + known;
+    return "asks for tier name \"" + rule.highest_tier_name +
+           "\", which no HyperNode has; known are " + known;
   }
-  return "allows tiers up to " + std::to_string(rule.highest_tier.value_or(0)) + ", but the known ones are " + known;
+  return "allows tiers up to " + std::to_string(rule.highest_tier.value_or(0)) +
+         ", but the known ones are " + known;
 }
 
 bool AllBestEffort(const cluster::State& state, const cluster::Gang& gang) {
@@ -51,8 +55,8 @@ bool AllBestEffort(const cluster::State& state, const cluster::Gang& gang) {
 }
 
 // Anchors, and the domain they confine the gang to when the rule is hard.
-void Confine(cluster::State& state, const TopologyRule& rule, const std::vector<PodId>& placed, TreeScope& scope,
-             std::vector<std::string>& warnings) {
+void Confine(cluster::State& state, const TopologyRule& rule, const std::vector<PodId>& placed,
+             TreeScope& scope, std::vector<std::string>& warnings) {
   const topology::Tree& tree = *state.trees()[scope.tree];
   for (const PodId id : placed) {
     scope.anchors.Add(tree, state.pod(id).node);
@@ -64,9 +68,11 @@ void Confine(cluster::State& state, const TopologyRule& rule, const std::vector<
   }
   if (tree.at(common).rank > scope.limit) {
     scope.limit = tree.at(common).rank;
-    const std::string where = tree.at(common).parent.valid() ? tree.at(common).name : "several trees";
-    warnings.push_back("its running members already span " + where +
-                       ", more than its topology rule allows; missing members are placed inside that domain");
+    const std::string where =
+        tree.at(common).parent.valid() ? tree.at(common).name : "several trees";
+    warnings.push_back(
+        "its running members already span " + where +
+        ", more than its topology rule allows; missing members are placed inside that domain");
   }
 }
 
@@ -98,8 +104,9 @@ Scope GangScope(cluster::State& state, GangId id, const std::vector<PodId>& plac
   const cluster::Gang& gang = state.gang(id);
   const TopologyRule& rule = gang.rule;
   Scope scope;
-  const bool grouped = std::ranges::any_of(
-      gang.policies, [](const cluster::SubGroupPolicy& p) { return p.rule.mode != TopologyRule::Mode::kNone; });
+  const bool grouped = std::ranges::any_of(gang.policies, [](const cluster::SubGroupPolicy& p) {
+    return p.rule.mode != TopologyRule::Mode::kNone;
+  });
   if (rule.mode == TopologyRule::Mode::kNone && !grouped) {
     return scope;
   }
@@ -136,6 +143,15 @@ Scope GangScope(cluster::State& state, GangId id, const std::vector<PodId>& plac
   if (scope.trees.empty()) {
     scope.kind = Scope::Kind::kUnknown;
     scope.problem = UnmetRule(state, rule);
+  }
+  for (const cluster::SubGroupPolicy& policy : gang.policies) {
+    const bool met = std::ranges::any_of(scope.trees, [&](const TreeScope& t) {
+      return LimitRank(*state.trees()[t.tree], policy.rule) > 0;
+    });
+    if (!scope.trees.empty() && !met) {
+      scope.kind = Scope::Kind::kUnknown;
+      scope.problem = "its sub-group policy " + policy.name + " " + UnmetRule(state, policy.rule);
+    }
   }
   return scope;
 }

@@ -1,4 +1,5 @@
-// Stage 3, scope: which trees and which domains a topology rule allows, members already placed counted.
+// Stage 3, scope: which trees and which domains a topology rule allows, members already placed
+// counted.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@ namespace hopwise::sched {
 
 // The scope in one tree.
 struct TreeScope {
-  size_t tree = 0;          // index into State::trees()
-  uint16_t limit = 0;       // highest rank of the smallest common domain; root_rank() = anywhere
-  DomainId within;          // the whole decision stays inside this domain (none: no bound beyond `limit`)
+  size_t tree = 0;     // index into State::trees()
+  uint16_t limit = 0;  // highest rank of the smallest common domain; root_rank() = anywhere
+  DomainId within;  // the whole decision stays inside this domain (none: no bound beyond `limit`)
   Anchors anchors;
 };
 
@@ -26,8 +27,9 @@ struct Scope {
   };
   Kind kind = Kind::kFree;
   std::vector<TreeScope> trees;
-  std::string problem;                 // kUnknown
-  std::vector<std::string> warnings;   // the rule was set aside as documented, anchors span more than allowed, …
+  std::string problem;  // kUnknown
+  std::vector<std::string>
+      warnings;  // the rule was set aside as documented, anchors span more than allowed, …
 };
 
 // Ranks that a rule allows in one tree: the limit as a rank, 0 = none at all.

@@ -1,9 +1,9 @@
 // Which domains a rule allows. A hard rule never lapses.
 #include "sched/scope.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "sched/test_cluster.h"
 
@@ -38,7 +38,9 @@ TEST(LimitRank, IsTheHighestTierInUseThatTheRuleAllows) {
   EXPECT_EQ(LimitRank(room.tree, Hard(99)), 2);
 }
 
-TEST(LimitRank, HardWithoutATierMeansInsideOneTree) { EXPECT_EQ(LimitRank(Gaps().tree, Hard({})), 2); }
+TEST(LimitRank, HardWithoutATierMeansInsideOneTree) {
+  EXPECT_EQ(LimitRank(Gaps().tree, Hard({})), 2);
+}
 
 TEST(LimitRank, SoftIsAnywhere) {
   TopologyRule rule;
@@ -81,7 +83,8 @@ TEST_F(GangScopeTest, IsFreeWithoutARule) {
 }
 
 TEST_F(GangScopeTest, IsRuledByASubGroupsRuleAlone) {
-  cluster_.Add(Group("g", 1).Parts("w", 1, 1, testing::HardTier(1))).Pods("g", 1, Ask{.role = "w", .part = "0"});
+  cluster_.Add(Group("g", 1).Parts("w", 1, 1, testing::HardTier(1)))
+      .Pods("g", 1, Ask{.role = "w", .part = "0"});
   const Scope scope = Of("g");
   ASSERT_EQ(scope.kind, Scope::Kind::kRuled);
   EXPECT_EQ(scope.trees[0].limit, 3);
@@ -97,7 +100,10 @@ TEST_F(GangScopeTest, HoldsTheAnchors) {
 }
 
 TEST_F(GangScopeTest, WidensToWhatTheAnchorsSpanAndSaysSo) {
-  cluster_.Add(Group("g", 3).Hard(1)).Pods("g", 1, Ask{.node = "a"}).Pods("g", 1, Ask{.node = "b"}).Pods("g", 1);
+  cluster_.Add(Group("g", 3).Hard(1))
+      .Pods("g", 1, Ask{.node = "a"})
+      .Pods("g", 1, Ask{.node = "b"})
+      .Pods("g", 1);
   const Scope scope = Of("g", {"g-0", "g-1"});
   ASSERT_EQ(scope.trees.size(), 1U);
   EXPECT_EQ(scope.trees[0].limit, 2);
@@ -112,7 +118,8 @@ TEST_F(GangScopeTest, IsUnknownForATierNameThatNoHyperNodeHas) {
   const Scope scope = Of("g");
   EXPECT_EQ(scope.kind, Scope::Kind::kUnknown);
   EXPECT_NE(scope.problem.find("\"row\""), std::string::npos);
-  EXPECT_NE(scope.problem.find("tier 1"), std::string::npos) << "names what is known: " << scope.problem;
+  EXPECT_NE(scope.problem.find("tier 1"), std::string::npos)
+      << "names what is known: " << scope.problem;
 }
 
 TEST_F(GangScopeTest, IsUnknownBelowTheLowestTier) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sched/quality.h"
 
 namespace hopwise::sched {
 namespace {
 
-// A cost is a row of 16-bit fields packed four to a word, most significant first, so that rows add and compare word by word. Fields never overflow:
-// each counts groups, cells or lost gangs of one split, all bounded by kMostPods.
+// A cost is a row of 16-bit fields packed four to a word, most significant first, so that rows add
+// and compare word by word. Fields never overflow: each counts groups, cells or lost gangs of one
+// split, all bounded by kMostPods.
 constexpr int64_t kMostPods = 16'000;
 constexpr size_t kMostFields = 96;
 constexpr size_t kFieldsPerWord = 4;
@@ -27,9 +29,9 @@ struct Plan {
 // Costs and plans of the states of one domain; state (g, p) is row g * (pods + 1) + p.
 struct Table {
   int32_t groups = 0, pods = 0;
-  std::vector<uint64_t> words;   // by state, by word
+  std::vector<uint64_t> words;  // by state, by word
   std::vector<int64_t> scores;
-  std::vector<uint32_t> plans;   // kNoPlan: unreachable
+  std::vector<uint32_t> plans;  // kNoPlan: unreachable
 
   [[nodiscard]] size_t states() const { return plans.size(); }
   [[nodiscard]] size_t Row(int32_t g, int32_t p) const {
@@ -39,10 +41,16 @@ struct Table {
 
 class Exact {
  public:
-  Exact(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, const SplitRequest& request,
-        const std::function<int64_t(NodeId)>& score, int64_t budget)
-      : tree_(tree), view_(view), anchors_(anchors), request_(request), score_(score), budget_(budget) {
+  Exact(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+        const SplitRequest& request, const std::function<int64_t(NodeId)>& score, int64_t budget)
+      : tree_(tree),
+        view_(view),
+        anchors_(anchors),
+        request_(request),
+        score_(score),
+        budget_(budget) {
     total_ = request.loose + int64_t{request.groups} * request.group_size;
+    left_cap_ = std::min(kMostLeft, 65'535 / std::max<int64_t>(1, total_));
     LayOutFields();
   }
 
@@ -51,7 +59,9 @@ class Exact {
  private:
   void LayOutFields();
   [[nodiscard]] size_t GroupField(uint16_t rank) const { return size_t{top_} - rank; }
-  [[nodiscard]] size_t CellField(uint16_t rank) const { return cell_base_ + (size_t{top_} - 1 - rank); }
+  [[nodiscard]] size_t CellField(uint16_t rank) const {
+    return cell_base_ + (size_t{top_} - 1 - rank);
+  }
   void AddField(std::vector<uint64_t>& row, size_t field, uint64_t amount) const;
 
   Table MakeTable(int32_t groups, int32_t pods) const;
@@ -61,8 +71,10 @@ class Exact {
   void CompleteGroups(DomainId d, Table& table);
   void Enter(DomainId d, Table& table) const;
   void PruneStranded(DomainId d, Table& table) const;
-  [[nodiscard]] std::vector<uint64_t> EnterCost(int64_t before, int64_t taken, uint16_t low, uint16_t high, bool cell) const;
-  [[nodiscard]] bool Better(const uint64_t* words, int64_t score, const Table& table, size_t row) const;
+  [[nodiscard]] std::vector<uint64_t> EnterCost(int64_t before, int64_t taken, uint16_t low,
+                                                uint16_t high, bool cell) const;
+  [[nodiscard]] bool Better(const uint64_t* words, int64_t score, const Table& table,
+                            size_t row) const;
   void Unfold(uint32_t plan, std::vector<NodeCount>& pods, Split& out) const;
   void TakeGroup(std::vector<NodeCount>& pods, DomainId d, Split& out) const;
 
@@ -73,38 +85,45 @@ class Exact {
   const std::function<int64_t(NodeId)>& score_;
   int64_t budget_;
   int64_t total_ = 0;
-  uint16_t top_ = 0;  // rank of the domain that is split
+  int64_t left_cap_ = kMostLeft;  // keeps the sum over all cells within a field
+  uint16_t top_ = 0;              // rank of the domain that is split
   size_t cell_base_ = 0, damage_base_ = 0, fields_ = 0, words_ = 0;
-  int sizes_ = 0;     // damage fields: sizes 2^(sizes-1) .. 1
+  int sizes_ = 0;  // damage fields: sizes 2^(sizes-1) .. 1
   std::vector<Plan> plans_;
 };
 
-// [group ranks top..1][cells top-1..0][damage: size descending, rank descending]. What does not fit the row is the least significant.
+// [group ranks top..1][cells top-1..0][damage: size descending, rank descending][room left: rank
+// descending]. What does not fit
+// the row is the least significant.
 void Exact::LayOutFields() {
   top_ = tree_.at(request_.domain).rank;
   cell_base_ = request_.groups > 0 ? size_t{top_} : 0;
   damage_base_ = cell_base_ + top_;
   int64_t largest = 0;  // room of the roomiest piece below the domain
   const topology::Domain& domain = tree_.at(request_.domain);
-  for (uint32_t child = request_.domain.value + 1; child < domain.end; child = tree_.domains[child].end) {
+  for (uint32_t child = request_.domain.value + 1; child < domain.end;
+       child = tree_.domains[child].end) {
     largest = std::max(largest, view_.sums[child]);
   }
-  largest = std::max<int64_t>(largest, std::min<int64_t>(view_.max_fit, view_.sums[request_.domain.index()]));
+  largest = std::max<int64_t>(
+      largest, std::min<int64_t>(view_.max_fit, view_.sums[request_.domain.index()]));
   for (; largest > 0; largest /= 2) {
     ++sizes_;
   }
-  fields_ = std::min(kMostFields, damage_base_ + static_cast<size_t>(sizes_) * top_);
+  fields_ = std::min(kMostFields, damage_base_ + static_cast<size_t>(sizes_ + 1) * top_);
   words_ = (fields_ + kFieldsPerWord - 1) / kFieldsPerWord;
 }
 
 void Exact::AddField(std::vector<uint64_t>& row, size_t field, uint64_t amount) const {
   if (field < fields_) {
-    row[field / kFieldsPerWord] += amount << (kFieldBits * (kFieldsPerWord - 1 - field % kFieldsPerWord));
+    row[field / kFieldsPerWord] += amount
+                                   << (kFieldBits * (kFieldsPerWord - 1 - field % kFieldsPerWord));
   }
 }
 
 // Cost of taking `taken` pods from a cell with room `before` that stands for the ranks [low, high).
-std::vector<uint64_t> Exact::EnterCost(int64_t before, int64_t taken, uint16_t low, uint16_t high, bool cell) const {
+std::vector<uint64_t> Exact::EnterCost(int64_t before, int64_t taken, uint16_t low, uint16_t high,
+                                       bool cell) const {
   std::vector<uint64_t> row(words_, 0);
   for (uint16_t rank = low; cell && rank < high; ++rank) {
     AddField(row, CellField(rank), 1);
@@ -116,6 +135,11 @@ std::vector<uint64_t> Exact::EnterCost(int64_t before, int64_t taken, uint16_t l
       const size_t field = damage_base_ + static_cast<size_t>(i) * top_ + (size_t{top_} - 1 - rank);
       AddField(row, field, static_cast<uint64_t>(lost));
     }
+  }
+  const size_t left = damage_base_ + static_cast<size_t>(sizes_) * top_;
+  for (uint16_t rank = low; low > 0 && taken > 0 && rank < high; ++rank) {
+    AddField(row, left + (size_t{top_} - 1 - rank),
+             static_cast<uint64_t>(std::min(before - taken, left_cap_)));
   }
   return row;
 }
@@ -164,9 +188,10 @@ Table Exact::NodeTable(NodeId node, uint16_t parent_rank) {
 }
 
 bool Exact::MergeInto(Table& acc, const Table& child, int64_t room) {
-  const auto groups = static_cast<int32_t>(
-      std::min<int64_t>({request_.groups, int64_t{acc.groups} + child.groups, room / request_.group_size}));
-  const auto pods = static_cast<int32_t>(std::min<int64_t>({total_, int64_t{acc.pods} + child.pods, room}));
+  const auto groups = static_cast<int32_t>(std::min<int64_t>(
+      {request_.groups, int64_t{acc.groups} + child.groups, room / request_.group_size}));
+  const auto pods =
+      static_cast<int32_t>(std::min<int64_t>({total_, int64_t{acc.pods} + child.pods, room}));
   budget_ -= static_cast<int64_t>(acc.states() * child.states() * (words_ + 1));
   if (budget_ < 0) {
     return false;
@@ -174,8 +199,9 @@ bool Exact::MergeInto(Table& acc, const Table& child, int64_t room) {
   Table merged = MakeTable(groups, pods);
   std::vector<std::pair<uint32_t, uint32_t>> from(merged.states());
   std::vector<uint64_t> row(words_);
-  for (int32_t ga = 0; ga <= acc.groups; ++ga) {
-    for (int32_t pa = 0; pa <= acc.pods; ++pa) {
+  // From the most downwards: among equals the earlier children in fabric order are filled.
+  for (int32_t ga = acc.groups; ga >= 0; --ga) {
+    for (int32_t pa = acc.pods; pa >= 0; --pa) {
       const size_t a = acc.Row(ga, pa);
       if (acc.plans[a] == kNoPlan) {
         continue;
@@ -183,7 +209,8 @@ bool Exact::MergeInto(Table& acc, const Table& child, int64_t room) {
       for (int32_t gb = 0; gb <= std::min(child.groups, groups - ga); ++gb) {
         for (int32_t pb = 0; pb <= std::min(child.pods, pods - pa); ++pb) {
           const size_t b = child.Row(gb, pb);
-          if (child.plans[b] == kNoPlan || int64_t{ga + gb} * request_.group_size + pa + pb > total_) {
+          if (child.plans[b] == kNoPlan ||
+              int64_t{ga + gb} * request_.group_size + pa + pb > total_) {
             continue;
           }
           for (size_t i = 0; i < words_; ++i) {
@@ -218,7 +245,8 @@ void Exact::CompleteGroups(DomainId d, Table& table) {
     return;
   }
   const int32_t size = request_.group_size;
-  const auto most = static_cast<int32_t>(std::min<int64_t>(request_.groups, int64_t{table.groups} + table.pods / size));
+  const auto most = static_cast<int32_t>(
+      std::min<int64_t>(request_.groups, int64_t{table.groups} + table.pods / size));
   Table wide = MakeTable(most, table.pods);
   std::vector<uint64_t> row(words_);
   for (int32_t g = 0; g <= table.groups; ++g) {
@@ -227,7 +255,8 @@ void Exact::CompleteGroups(DomainId d, Table& table) {
       if (table.plans[a] == kNoPlan) {
         continue;
       }
-      std::copy_n(table.words.begin() + static_cast<std::ptrdiff_t>(a * words_), words_, row.begin());
+      std::copy_n(table.words.begin() + static_cast<std::ptrdiff_t>(a * words_), words_,
+                  row.begin());
       uint32_t plan = table.plans[a];
       for (int32_t k = 0; g + k <= most && p >= k * size; ++k) {
         if (k > 0) {
@@ -250,7 +279,8 @@ void Exact::CompleteGroups(DomainId d, Table& table) {
 // Where no domain above may complete a group, pods beyond the loose ones are lost.
 void Exact::PruneStranded(DomainId d, Table& table) const {
   const DomainId parent = tree_.at(d).parent;
-  const bool last_chance = d == request_.domain || !parent.valid() || tree_.at(parent).rank > request_.group_rank;
+  const bool last_chance =
+      d == request_.domain || !parent.valid() || tree_.at(parent).rank > request_.group_rank;
   if (request_.groups == 0 || !last_chance) {
     return;
   }
@@ -269,7 +299,8 @@ void Exact::Enter(DomainId d, Table& table) const {
   const bool opens = !anchors_.Holds(d);
   std::vector<std::vector<uint64_t>> by_taken;  // the cost depends on the number of pods only
   for (int64_t taken = 0; taken <= std::min(total_, view_.sums[d.index()]); ++taken) {
-    by_taken.push_back(EnterCost(view_.sums[d.index()], taken, domain.rank, above, opens && taken > 0));
+    by_taken.push_back(
+        EnterCost(view_.sums[d.index()], taken, domain.rank, above, opens && taken > 0));
   }
   for (int32_t g = 0; g <= table.groups; ++g) {
     for (int32_t p = 0; p <= table.pods; ++p) {
@@ -338,9 +369,11 @@ void Exact::TakeGroup(std::vector<NodeCount>& pods, DomainId d, Split& out) cons
   out.groups.push_back(std::move(group));
 }
 
-// Collects the loose pods of a plan into `pods`, groups into `out`. Depth: domains on a path times children, at most the nodes split over.
+// Collects the loose pods of a plan into `pods`, groups into `out`. Depth: domains on a path times
+// children, at most the nodes split over.
 void Exact::Unfold(uint32_t plan, std::vector<NodeCount>& pods, Split& out) const {
-  // Merges lean to the left (acc, child), so the left side is walked in a loop and only children recurse.
+  // Merges lean to the left (acc, child), so the left side is walked in a loop and only children
+  // recurse.
   std::vector<uint32_t> right;
   uint32_t at = plan;
   while (plans_[at].kind == Plan::Kind::kMerge) {
@@ -394,7 +427,8 @@ SplitAnswer Exact::Run() {
 }  // namespace
 
 SplitAnswer SplitExact(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
-                       const SplitRequest& request, const std::function<int64_t(NodeId)>& score, int64_t budget) {
+                       const SplitRequest& request, const std::function<int64_t(NodeId)>& score,
+                       int64_t budget) {
   return Exact(tree, view, anchors, request, score, budget).Run();
 }
 

@@ -1,8 +1,9 @@
-// The exact split of one class over a domain: a tree dynamic programme (a knapsack merged child by child) whose cost is the objective's
-// own vector, so that what it finds no other split beats.
+// The exact split of one class over a domain: a tree dynamic programme (a knapsack merged child by
+// child) whose cost is the objective's own vector, so that what it finds no other split beats.
 //
-// State of a domain: (g, p) = g whole groups placed inside it and p pods that belong to groups completed further up or to no group. Costs add up
-// over the tree field by field, and lexicographic order respects addition, so partial optima combine to the optimum. Groups are alike: `group_size`
+// State of a domain: (g, p) = g whole groups placed inside it and p pods that belong to groups
+// completed further up or to no group. Costs add up over the tree field by field, and lexicographic
+// order respects addition, so partial optima combine to the optimum. Groups are alike: `group_size`
 // pods each, completed in a domain of rank <= group_rank; without groups only p counts.
 #pragma once
 
@@ -41,9 +42,11 @@ struct SplitAnswer {
   Split split;
 };
 
-// `score(node)` is added per pod as the last criterion. `budget` bounds the work in merged fields; kTooLarge when it would be passed (then nothing is
-// proved). Precondition: request.domain's tree is `tree`.
+// `score(node)` is added per pod as the last criterion. `budget` bounds the work in merged fields;
+// kTooLarge when it would be passed (then nothing is proved). Precondition: request.domain's tree
+// is `tree`.
 SplitAnswer SplitExact(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
-                       const SplitRequest& request, const std::function<int64_t(NodeId)>& score, int64_t budget);
+                       const SplitRequest& request, const std::function<int64_t(NodeId)>& score,
+                       int64_t budget);
 
 }  // namespace hopwise::sched

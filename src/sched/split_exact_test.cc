@@ -1,10 +1,10 @@
 // The exact split against every split there is, on all small trees.
 #include "sched/split_exact.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "sched/quality.h"
 #include "sched/test_room.h"
@@ -54,9 +54,11 @@ std::vector<int64_t> CountGroups(const topology::Tree& tree, const std::vector<N
 
 class BruteForce {
  public:
-  BruteForce(const Room& room, const Anchors& anchors) : room_(room), meter_(room.tree, room.View(), anchors) {}
+  BruteForce(const Room& room, const Anchors& anchors)
+      : room_(room), meter_(room.tree, room.View(), anchors) {}
 
-  [[nodiscard]] Cost CostOf(const std::vector<NodeCount>& split, const SplitRequest& request) const {
+  [[nodiscard]] Cost CostOf(const std::vector<NodeCount>& split,
+                            const SplitRequest& request) const {
     std::vector<NodeId> nodes;
     for (const NodeCount& n : split) {
       nodes.push_back(n.node);
@@ -73,7 +75,8 @@ class BruteForce {
 
  private:
   template <class Visit>
-  void EachFrom(size_t node, int64_t most, std::vector<NodeCount>& split, int64_t total, const Visit& visit) const {
+  void EachFrom(size_t node, int64_t most, std::vector<NodeCount>& split, int64_t total,
+                const Visit& visit) const {
     if (node == room_.fit.size()) {
       visit(split, total);
       return;
@@ -90,15 +93,16 @@ class BruteForce {
   Meter meter_;
 };
 
-// Every tree over `nodes` nodes with HyperNodes of tier 1, or of tiers 1 and 2: bits say where a new
-// domain begins. Amounts are written later.
+// Every tree over `nodes` nodes with HyperNodes of tier 1, or of tiers 1 and 2: bits say where a
+// new domain begins. Amounts are written later.
 std::vector<std::string> AllTrees(size_t nodes) {
   std::vector<std::string> out;
   for (uint32_t leaf_bits = 0; leaf_bits < 1U << (nodes - 1); ++leaf_bits) {
     // spine_bits may only begin a domain where a leaf begins.
     for (uint32_t spine_bits = 0; spine_bits < 2U << (nodes - 1); ++spine_bits) {
       const bool spines = spine_bits < 1U << (nodes - 1);
-      if ((spines && (spine_bits & ~leaf_bits) != 0) || (!spines && spine_bits != 1U << (nodes - 1))) {
+      if ((spines && (spine_bits & ~leaf_bits) != 0) ||
+          (!spines && spine_bits != 1U << (nodes - 1))) {
         continue;
       }
       std::string text = spines ? "s0@2(l0@1(" : "l0@1(";
@@ -116,7 +120,8 @@ std::vector<std::string> AllTrees(size_t nodes) {
   return out;
 }
 
-// All amounts below `base` per node; within a leaf only ascending ones, the others are mirror images.
+// All amounts below `base` per node; within a leaf only ascending ones, the others are mirror
+// images.
 template <class Visit>
 void EachRoom(size_t nodes, uint32_t base, const Visit& visit) {
   uint32_t codes = 1;
@@ -129,7 +134,8 @@ void EachRoom(size_t nodes, uint32_t base, const Visit& visit) {
       bool ascending = true;
       for (uint32_t n = 0, rest = code; n < nodes; ++n, rest /= base) {
         room.fit[n] = static_cast<uint16_t>(rest % base);
-        ascending &= n == 0 || room.tree.leaf_of[n] != room.tree.leaf_of[n - 1] || room.fit[n] >= room.fit[n - 1];
+        ascending &= n == 0 || room.tree.leaf_of[n] != room.tree.leaf_of[n - 1] ||
+                     room.fit[n] >= room.fit[n - 1];
       }
       if (ascending) {
         room.SumUp();
@@ -169,12 +175,15 @@ void CheckLoose(const Room& room, const Anchors& anchors, const std::string& wha
     SplitRequest request;
     request.domain = DomainId(0U);
     request.loose = pods;
-    const SplitAnswer answer = SplitExact(room.tree, room.View(), anchors, request, nullptr, kPlenty);
-    ASSERT_EQ(answer.outcome == SplitOutcome::kFound, best.contains(pods)) << what << " pods " << pods;
+    const SplitAnswer answer =
+        SplitExact(room.tree, room.View(), anchors, request, nullptr, kPlenty);
+    ASSERT_EQ(answer.outcome == SplitOutcome::kFound, best.contains(pods))
+        << what << " pods " << pods;
     if (best.contains(pods)) {
       ASSERT_EQ(brute.CostOf(answer.split.loose, {}), best[pods]) << what << " pods " << pods;
       // The greedy split is never worse at the first level.
-      const Cost greedy = brute.CostOf(SplitGreedy(room.tree, room.View(), anchors, DomainId(0U), pods), {});
+      const Cost greedy =
+          brute.CostOf(SplitGreedy(room.tree, room.View(), anchors, DomainId(0U), pods), {});
       ASSERT_EQ(greedy.cells.front(), best[pods].cells.front()) << what << " pods " << pods;
     }
   }
@@ -182,9 +191,8 @@ void CheckLoose(const Room& room, const Anchors& anchors, const std::string& wha
 
 TEST(SplitExact, NoSplitOfAGangIsBetterOnAnySmallTree) {
   for (const auto& [nodes, base] : {std::pair{1, 4U}, {2, 4U}, {3, 4U}, {4, 4U}, {5, 3U}}) {
-    EachRoom(static_cast<size_t>(nodes), base, [](const Room& room, const std::string& what) {
-      CheckLoose(room, None(), what);
-    });
+    EachRoom(static_cast<size_t>(nodes), base,
+             [](const Room& room, const std::string& what) { CheckLoose(room, None(), what); });
   }
 }
 
@@ -232,7 +240,8 @@ void CheckGroups(const Room& room, const SplitRequest& request, const std::strin
 
 TEST(SplitExact, NoSplitOfGroupsIsBetterOnAnySmallTree) {
   EachRoom(4, 3, [](const Room& room, const std::string& what) {
-    for (const auto& [groups, size, loose] : {std::tuple{1, 2, 0}, {2, 2, 0}, {2, 2, 1}, {3, 2, 0}, {1, 3, 2}, {2, 3, 0}}) {
+    for (const auto& [groups, size, loose] :
+         {std::tuple{1, 2, 0}, {2, 2, 0}, {2, 2, 1}, {3, 2, 0}, {1, 3, 2}, {2, 3, 0}}) {
       for (uint16_t rank = 1; rank <= room.tree.root_rank(); ++rank) {
         SplitRequest request;
         request.domain = DomainId(0U);
@@ -240,8 +249,9 @@ TEST(SplitExact, NoSplitOfGroupsIsBetterOnAnySmallTree) {
         request.group_size = size;
         request.group_rank = rank;
         request.loose = loose;
-        CheckGroups(room, request, what + " groups " + std::to_string(groups) + "x" + std::to_string(size) +
-                                       "+" + std::to_string(loose) + " rank " + std::to_string(rank));
+        CheckGroups(room, request,
+                    what + " groups " + std::to_string(groups) + "x" + std::to_string(size) + "+" +
+                        std::to_string(loose) + " rank " + std::to_string(rank));
       }
     }
   });
@@ -268,8 +278,9 @@ TEST(SplitExact, BreaksTiesByTheHigherScore) {
   SplitRequest request;
   request.domain = DomainId(0U);
   request.loose = 1;
-  const SplitAnswer answer = SplitExact(room.tree, room.View(), None(), request,
-                                        [&](NodeId n) { return room.Name(n) == "b" ? 5 : 1; }, kPlenty);
+  const SplitAnswer answer = SplitExact(
+      room.tree, room.View(), None(), request,
+      [&](NodeId n) { return room.Name(n) == "b" ? 5 : 1; }, kPlenty);
   EXPECT_EQ(room.Name(answer.split.loose.at(0).node), "b");
 }
 
@@ -278,7 +289,8 @@ TEST(SplitExact, ProvesNothingWhenTheBudgetIsSpent) {
   SplitRequest request;
   request.domain = DomainId(0U);
   request.loose = 9;
-  EXPECT_EQ(SplitExact(room.tree, room.View(), None(), request, nullptr, 20).outcome, SplitOutcome::kTooLarge);
+  EXPECT_EQ(SplitExact(room.tree, room.View(), None(), request, nullptr, 20).outcome,
+            SplitOutcome::kTooLarge);
 }
 
 TEST(SplitExact, OfMoreThanTheRoomIsImpossible) {
@@ -286,7 +298,8 @@ TEST(SplitExact, OfMoreThanTheRoomIsImpossible) {
   SplitRequest request;
   request.domain = DomainId(0U);
   request.loose = 4;
-  EXPECT_EQ(SplitExact(room.tree, room.View(), None(), request, nullptr, kPlenty).outcome, SplitOutcome::kImpossible);
+  EXPECT_EQ(SplitExact(room.tree, room.View(), None(), request, nullptr, kPlenty).outcome,
+            SplitOutcome::kImpossible);
 }
 
 }  // namespace

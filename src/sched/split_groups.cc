@@ -8,8 +8,9 @@ namespace hopwise::sched {
 namespace {
 
 // Cells that are domains of rank <= rank, with their room counted in groups.
-void AppendGroupCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors, DomainId d, int32_t size,
-                      uint16_t rank, uint16_t limit, std::vector<Cell>& out) {
+void AppendGroupCells(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
+                      DomainId d, int32_t size, uint16_t rank, uint16_t limit,
+                      std::vector<Cell>& out) {
   const topology::Domain& domain = tree.at(d);
   if (domain.rank <= rank) {
     const int64_t room = GroupRoom(tree, view, d, size, limit);
@@ -30,7 +31,8 @@ class GroupSplitter {
   GroupSplitter(Trial& trial, size_t k, const Anchors& anchors, const SplitRequest& request)
       : trial_(trial), k_(k), anchors_(anchors), request_(request) {}
 
-  // Completes `groups` groups inside d, whose smallest domains have rank <= limit. They fit by GroupRoom.
+  // Completes `groups` groups inside d, whose smallest domains have rank <= limit. They fit by
+  // GroupRoom.
   void Place(DomainId d, int64_t groups, uint16_t limit) {
     const topology::Tree& tree = trial_.tree();
     const topology::Domain& domain = tree.at(d);
@@ -38,8 +40,8 @@ class GroupSplitter {
     const int64_t inner = std::min(groups, InnerRoom(d, below));
     if (inner > 0) {
       std::vector<Cell> cells;
-      AppendGroupCells(tree, trial_.View(k_), anchors_, d, request_.group_size, static_cast<uint16_t>(domain.rank - 1),
-                       below, cells);
+      AppendGroupCells(tree, trial_.View(k_), anchors_, d, request_.group_size,
+                       static_cast<uint16_t>(domain.rank - 1), below, cells);
       KeepFewest(cells, inner);
       int64_t left = inner;
       for (const Cell& cell : cells) {
@@ -87,7 +89,8 @@ class GroupSplitter {
 
 }  // namespace
 
-int64_t GroupRoom(const topology::Tree& tree, const RoomView& view, DomainId d, int32_t size, uint16_t rank) {
+int64_t GroupRoom(const topology::Tree& tree, const RoomView& view, DomainId d, int32_t size,
+                  uint16_t rank) {
   const topology::Domain& domain = tree.at(d);
   if (domain.rank <= rank) {
     return view.sums[d.index()] / size;
@@ -107,7 +110,8 @@ std::optional<std::vector<GroupSplit>> SplitGroups(Trial& trial, size_t k, const
   const uint16_t top = std::min(request.group_rank, trial.tree().at(request.domain).rank);
   // The lowest level at which all groups can be completed keeps the worst group's rank least.
   for (uint16_t limit = 1; limit <= top; ++limit) {
-    if (GroupRoom(trial.tree(), view, request.domain, request.group_size, limit) >= request.groups) {
+    if (GroupRoom(trial.tree(), view, request.domain, request.group_size, limit) >=
+        request.groups) {
       GroupSplitter splitter(trial, k, anchors, request);
       splitter.Place(request.domain, request.groups, limit);
       std::vector<GroupSplit> groups = splitter.Take();

@@ -1,9 +1,9 @@
 // Groups placed without the exact search: all of them or none, each as low as it can go.
 #include "sched/split_groups.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "sched/test_cluster.h"
@@ -26,7 +26,8 @@ constexpr int64_t kPlenty = 1'000'000'000;
 // a b  c
 TEST(GroupRoom, CountsWholeGroupsPerDomainOnly) {
   const Room room("core@3(spine@2(l1@1(a:2 b:1) l2@1(c:3)) l3@1(e:1))");
-  EXPECT_EQ(GroupRoom(room.tree, room.View(), room.Domain("core"), 2, 1), 2);  // never 3+3+1 = 7 / 2
+  EXPECT_EQ(GroupRoom(room.tree, room.View(), room.Domain("core"), 2, 1),
+            2);  // never 3+3+1 = 7 / 2
   EXPECT_EQ(GroupRoom(room.tree, room.View(), room.Domain("core"), 2, 2), 3);
   EXPECT_EQ(GroupRoom(room.tree, room.View(), room.Domain("core"), 7, 3), 1);
   EXPECT_EQ(GroupRoom(room.tree, room.View(), room.Domain("core"), 7, 2), 0);
@@ -84,7 +85,8 @@ TEST_F(SplitGroupsTest, FindsAPlaceExactlyWhenTheExactSplitDoesAndNoWorseASlowes
     request.group_size = static_cast<int32_t>(prng.Between(1, 6));
     request.group_rank = static_cast<uint16_t>(prng.Between(1, 3));
     const Anchors none = AnchorsOn(Room("a:1"), {});
-    const SplitAnswer exact = SplitExact(trial.tree(), trial.View(0), none, request, nullptr, kPlenty);
+    const SplitAnswer exact =
+        SplitExact(trial.tree(), trial.View(0), none, request, nullptr, kPlenty);
     const int64_t before = trial.View(0).sums[0];
     const auto groups = SplitGroups(trial, 0, none, request);
     ASSERT_EQ(groups.has_value(), exact.outcome == SplitOutcome::kFound);
@@ -93,7 +95,8 @@ TEST_F(SplitGroupsTest, FindsAPlaceExactlyWhenTheExactSplitDoesAndNoWorseASlowes
       continue;
     }
     ASSERT_EQ(before - trial.View(0).sums[0], int64_t{request.groups} * request.group_size);
-    ASSERT_EQ(Ranks(trial.tree(), *groups).front(), Ranks(trial.tree(), exact.split.groups).front());
+    ASSERT_EQ(Ranks(trial.tree(), *groups).front(),
+              Ranks(trial.tree(), exact.split.groups).front());
   }
 }
 

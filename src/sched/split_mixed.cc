@@ -9,7 +9,8 @@
 namespace hopwise::sched {
 namespace {
 
-// Cells opened per rank, 16 bits each, the highest rank most significant; a 17th bit is never needed since a domain has fewer than 65,536 cells here.
+// Cells opened per rank, 16 bits each, the highest rank most significant; a 17th bit is never
+// needed since a domain has fewer than 65,536 cells here.
 using Cost = Uint128;
 constexpr Cost kUnreachable = ~Cost{0};
 constexpr int kMostRanks = 7;
@@ -22,8 +23,8 @@ struct Event {
   Kind kind = Kind::kNode;
   DomainId domain;
   NodeId node;
-  Cost price = 0;      // of opening this domain or node
-  size_t partner = 0;  // kExit: index of the kEnter
+  Cost price = 0;                             // of opening this domain or node
+  size_t partner = 0;                         // kExit: index of the kEnter
   std::vector<std::vector<int32_t>> options;  // kNode: counts per class, the empty one first
   std::vector<size_t> strides;                // kNode: state offset of each option
 };
@@ -32,7 +33,13 @@ class Mixed {
  public:
   Mixed(cluster::State& state, const Trial& trial, const Anchors& anchors, DomainId domain,
         const std::vector<int32_t>& wanted, int64_t budget)
-      : state_(state), trial_(trial), tree_(trial.tree()), anchors_(anchors), domain_(domain), wanted_(wanted), budget_(budget) {
+      : state_(state),
+        trial_(trial),
+        tree_(trial.tree()),
+        anchors_(anchors),
+        domain_(domain),
+        wanted_(wanted),
+        budget_(budget) {
     states_ = 1;
     for (const int32_t w : wanted) {
       stride_.push_back(states_);
@@ -45,7 +52,8 @@ class Mixed {
  private:
   void Walk(DomainId d);
   void AddNode(NodeId node, uint16_t parent_rank);
-  void Enumerate(NodeId node, size_t k, std::vector<int64_t>& free, std::vector<int32_t>& counts, Event& event);
+  void Enumerate(NodeId node, size_t k, std::vector<int64_t>& free, std::vector<int32_t>& counts,
+                 Event& event);
   [[nodiscard]] Cost Price(uint16_t low, uint16_t high) const;
   [[nodiscard]] int32_t CountAt(size_t state, size_t k) const {
     return static_cast<int32_t>(state / stride_[k] % (static_cast<size_t>(wanted_[k]) + 1));
@@ -65,7 +73,8 @@ class Mixed {
   size_t states_ = 0;
   std::vector<size_t> stride_;
   std::vector<Event> events_;
-  std::vector<std::vector<uint16_t>> choices_;  // by event, by state: option taken (kNode), whether the domain was used (kExit)
+  std::vector<std::vector<uint16_t>>
+      choices_;  // by event, by state: option taken (kNode), whether the domain was used (kExit)
   Cost best_ = kUnreachable;
 };
 
@@ -73,7 +82,10 @@ Cost Mixed::Price(uint16_t low, uint16_t high) const {
   Cost price = 0;
   const int top = tree_.at(domain_).rank;
   for (int rank = low; rank < high; ++rank) {
-    const int field = rank - std::max(0, top - kMostRanks);  // ranks that do not fit are the lowest, the least significant
+    const int field =
+        rank -
+        std::max(0,
+                 top - kMostRanks);  // ranks that do not fit are the lowest, the least significant
     if (field >= 0) {
       price += Cost{1} << (field * kRankBits);
     }
@@ -141,7 +153,8 @@ void Mixed::AddNode(NodeId node, uint16_t parent_rank) {
 }
 
 // All non-empty counts that fit the node together.
-void Mixed::Enumerate(NodeId node, size_t k, std::vector<int64_t>& free, std::vector<int32_t>& counts, Event& event) {
+void Mixed::Enumerate(NodeId node, size_t k, std::vector<int64_t>& free,
+                      std::vector<int32_t>& counts, Event& event) {
   if (k == wanted_.size()) {
     if (std::ranges::any_of(counts, [](int32_t c) { return c > 0; })) {
       event.options.push_back(counts);
@@ -155,9 +168,10 @@ void Mixed::Enumerate(NodeId node, size_t k, std::vector<int64_t>& free, std::ve
   for (; budget_ >= 0; ++taken) {
     counts[k] = static_cast<int32_t>(taken);
     Enumerate(node, k + 1, free, counts, event);
-    const bool more = taken < most && std::ranges::all_of(request, [&](const auto& pair) {
-                        return free[pair.first.index()] >= pair.second;
-                      });
+    const bool more =
+        taken < most &&
+        std::ranges::all_of(
+            request, [&](const auto& pair) { return free[pair.first.index()] >= pair.second; });
     if (!more) {
       break;
     }
@@ -180,7 +194,8 @@ bool Mixed::Fits(size_t state, const std::vector<int32_t>& option) const {
   return true;
 }
 
-void Mixed::StepNode(const Event& event, std::vector<Cost>& costs, std::vector<uint16_t>& choice) const {
+void Mixed::StepNode(const Event& event, std::vector<Cost>& costs,
+                     std::vector<uint16_t>& choice) const {
   std::vector<Cost> next = costs;  // option 0: nothing here
   for (size_t o = 1; o < event.options.size(); ++o) {
     for (size_t s = 0; s < states_; ++s) {
@@ -263,7 +278,8 @@ MixedAnswer Mixed::Run() {
     return false;
   }();
   // Host ports couple the classes in a way that the enumeration does not see.
-  if (ports || tree_.at(domain_).node_count() > kMostNodes || static_cast<int64_t>(states_) > budget_) {
+  if (ports || tree_.at(domain_).node_count() > kMostNodes ||
+      static_cast<int64_t>(states_) > budget_) {
     answer.outcome = SplitOutcome::kTooLarge;
     return answer;
   }
@@ -281,8 +297,8 @@ MixedAnswer Mixed::Run() {
 
 }  // namespace
 
-MixedAnswer SplitMixed(cluster::State& state, const Trial& trial, const Anchors& anchors, DomainId domain,
-                       const std::vector<int32_t>& wanted, int64_t budget) {
+MixedAnswer SplitMixed(cluster::State& state, const Trial& trial, const Anchors& anchors,
+                       DomainId domain, const std::vector<int32_t>& wanted, int64_t budget) {
   return Mixed(state, trial, anchors, domain, wanted, budget).Run();
 }
 

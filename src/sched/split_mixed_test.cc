@@ -1,10 +1,11 @@
 // Several classes at once: what fits at all, and in how few cells.
 #include "sched/split_mixed.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
+#include <algorithm>
 #include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "sched/test_cluster.h"
@@ -28,10 +29,12 @@ std::vector<ShapeId> Classes(TestCluster& cluster, int64_t first, int64_t second
   return {cluster.state.ShapeOf(cluster.PodOf("g-0")), cluster.state.ShapeOf(cluster.PodOf("g-1"))};
 }
 
-std::string Draw(const cluster::State& state, const std::vector<Slot>& slots) {
+std::string Draw(const cluster::State& state, std::vector<Slot> slots) {
+  std::ranges::sort(slots, {}, [](const Slot& slot) { return std::pair(slot.node, slot.k); });
   std::string text;
   for (const Slot& slot : slots) {
-    text += state.node(slot.node).name + ":" + std::to_string(slot.count) + "x" + std::to_string(slot.k) + " ";
+    text += state.node(slot.node).name + ":" + std::to_string(slot.count) + "x" +
+            std::to_string(slot.k) + " ";
   }
   return text;
 }
@@ -44,7 +47,8 @@ TEST(SplitMixed, AccountsForTheFirstRoleBeforeTheSecond) {
   const Trial trial(cluster.state, 0, classes);
   const DomainId rack_a(1U);
   const DomainId rack_b(2U);
-  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), rack_a, {1, 2}, kPlenty).outcome, SplitOutcome::kImpossible);
+  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), rack_a, {1, 2}, kPlenty).outcome,
+            SplitOutcome::kImpossible);
   const MixedAnswer answer = SplitMixed(cluster.state, trial, None(), rack_b, {1, 2}, kPlenty);
   ASSERT_EQ(answer.outcome, SplitOutcome::kFound);
   EXPECT_EQ(Draw(cluster.state, answer.slots), "c:1x0 c:2x1 ");
@@ -53,15 +57,18 @@ TEST(SplitMixed, AccountsForTheFirstRoleBeforeTheSecond) {
 TEST(SplitMixed, GivesUpRatherThanGuessWhenTheBudgetIsSpent) {
   TestCluster cluster("rack-a@1(a:8 b:8)");
   const Trial trial(cluster.state, 0, Classes(cluster, 2, 1));
-  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {3, 3}, 10).outcome, SplitOutcome::kTooLarge);
+  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {3, 3}, 10).outcome,
+            SplitOutcome::kTooLarge);
 }
 
 TEST(SplitMixed, CountsWhatTheTrialHolds) {
   TestCluster cluster("rack-a@1(a:8)");
   Trial trial(cluster.state, 0, Classes(cluster, 4, 2));
   trial.Place(0, cluster.Node("a"), 1);
-  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {1, 1}, kPlenty).outcome, SplitOutcome::kImpossible);
-  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {0, 2}, kPlenty).outcome, SplitOutcome::kFound);
+  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {1, 1}, kPlenty).outcome,
+            SplitOutcome::kImpossible);
+  EXPECT_EQ(SplitMixed(cluster.state, trial, None(), DomainId(0U), {0, 2}, kPlenty).outcome,
+            SplitOutcome::kFound);
 }
 
 // Every way to lay two classes on the nodes, and its cells.
@@ -142,10 +149,12 @@ TEST(SplitMixed, OpensNoCellTooManyOnRandomSmallClusters) {
       anchors.Add(trial.tree(), NodeId(prng.Below(6)));
     }
     anchors.Finish();
-    const std::vector<int32_t> wanted{static_cast<int32_t>(prng.Between(1, 3)), static_cast<int32_t>(prng.Between(1, 4))};
+    const std::vector<int32_t> wanted{static_cast<int32_t>(prng.Between(1, 3)),
+                                      static_cast<int32_t>(prng.Between(1, 4))};
     BruteForce brute(cluster, trial, anchors);
     const std::vector<int32_t> best = brute.Best(big, small, wanted);
-    const MixedAnswer answer = SplitMixed(cluster.state, trial, anchors, DomainId(0U), wanted, kPlenty);
+    const MixedAnswer answer =
+        SplitMixed(cluster.state, trial, anchors, DomainId(0U), wanted, kPlenty);
     ASSERT_EQ(answer.outcome, best.empty() ? SplitOutcome::kImpossible : SplitOutcome::kFound);
     if (!best.empty()) {
       ASSERT_EQ(brute.CellsOf(answer.slots), best) << Draw(cluster.state, answer.slots);

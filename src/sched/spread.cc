@@ -20,8 +20,14 @@ struct Best {
 // The best nodes for one class, kept per domain.
 class Ladder {
  public:
-  Ladder(const cluster::State& state, Trial& trial, DomainTotals& totals, const Scorer& scorer, size_t k)
-      : state_(state), trial_(trial), tree_(trial.tree()), totals_(totals), scorer_(scorer), k_(k),
+  Ladder(const cluster::State& state, Trial& trial, DomainTotals& totals, const Scorer& scorer,
+         size_t k)
+      : state_(state),
+        trial_(trial),
+        tree_(trial.tree()),
+        totals_(totals),
+        scorer_(scorer),
+        k_(k),
         request_(state.fits().ShapeRequest(trial.shape(k))) {
     own_.assign(state.node_slots(), kNoScore);
     best_.resize(tree_.domains.size());
@@ -59,10 +65,12 @@ class Ladder {
     own_[node.index()] = scorer_.NodeScore(node, request_, extra.empty() ? nullptr : &extra);
   }
 
-  // Terms of the ranks between a part of rank `below` and its parent of rank `above`, which have no domain there.
+  // Terms of the ranks between a part of rank `below` and its parent of rank `above`, which have no
+  // domain there.
   [[nodiscard]] int64_t Gap(uint16_t below, uint16_t above) const {
     int64_t sum = 0;
-    for (auto rank = static_cast<uint16_t>(below + 1); rank < above && scorer_.scores_normal_pods(); ++rank) {
+    for (auto rank = static_cast<uint16_t>(below + 1); rank < above && scorer_.scores_normal_pods();
+         ++rank) {
       sum += scorer_.MissingTerm(tree_, rank);
     }
     return sum;
@@ -81,7 +89,8 @@ class Ladder {
     }
     for (uint32_t child = d.value + 1; child < domain.end; child = tree_.domains[child].end) {
       const Best& part = best_[child];
-      const int64_t score = part.node.valid() ? part.score + Gap(tree_.domains[child].rank, domain.rank) : kNoScore;
+      const int64_t score =
+          part.node.valid() ? part.score + Gap(tree_.domains[child].rank, domain.rank) : kNoScore;
       if (part.node.valid() && (!best.node.valid() || score > best.score)) {
         best = {score, part.node};
       }
@@ -106,7 +115,11 @@ class Ladder {
 class Spreader {
  public:
   Spreader(cluster::State& state, GangId gang, const Demand& demand, Tools& tools)
-      : state_(state), gang_(state.gang(gang)), demand_(demand), tools_(tools), trial_(state, 0, demand.classes),
+      : state_(state),
+        gang_(state.gang(gang)),
+        demand_(demand),
+        tools_(tools),
+        trial_(state, 0, demand.classes),
         totals_(tools.totals.front()) {}
 
   Choice Run() {
@@ -137,7 +150,8 @@ class Spreader {
     return true;
   }
 
-  // Class by class, the one with the least room first. All or nothing: on failure the trial is as before.
+  // Class by class, the one with the least room first. All or nothing: on failure the trial is as
+  // before.
   bool PlaceCounts(const std::vector<int32_t>& counts, std::vector<Slot>& out) {
     Trial::Scope scope(trial_);
     std::vector<size_t> order(counts.size());
@@ -177,7 +191,8 @@ class Spreader {
     }
     Anchors none;
     none.Finish();
-    const MixedAnswer mixed = SplitMixed(state_, trial_, none, DomainId(0U), demand_.required_counts, kExactBudget);
+    const MixedAnswer mixed =
+        SplitMixed(state_, trial_, none, DomainId(0U), demand_.required_counts, kExactBudget);
     choice.undecided = mixed.outcome == SplitOutcome::kTooLarge;
     if (mixed.outcome != SplitOutcome::kFound) {
       return false;
@@ -191,7 +206,8 @@ class Spreader {
     return true;
   }
 
-  // Hands single slots out to the members of a batch in fabric order: sub-groups first, each its neighbours.
+  // Hands single slots out to the members of a batch in fabric order: sub-groups first, each its
+  // neighbours.
   void Hand(const Batch& batch, bool required, std::vector<Slot>& slots, Placement& out) const {
     std::vector<std::vector<NodeId>> nodes(demand_.classes.size());
     for (const Slot& slot : slots) {
@@ -206,7 +222,8 @@ class Spreader {
         set.slots.push_back({nodes[k][next[k]++], 1, static_cast<uint16_t>(k), kLoose});
       }
     };
-    const auto add = [&](uint32_t sub_group, const std::vector<std::pair<size_t, int32_t>>& counts) {
+    const auto add = [&](uint32_t sub_group,
+                         const std::vector<std::pair<size_t, int32_t>>& counts) {
       PlacedSet set;
       set.sub_group = sub_group;
       set.required = required;
@@ -228,10 +245,12 @@ class Spreader {
     add(kLoose, Counted(batch.loose));
   }
 
-  [[nodiscard]] std::vector<std::pair<size_t, int32_t>> Counted(const std::vector<PodId>& pods) const {
+  [[nodiscard]] std::vector<std::pair<size_t, int32_t>> Counted(
+      const std::vector<PodId>& pods) const {
     std::vector<std::pair<size_t, int32_t>> counts;
     for (size_t k = 0; k < demand_.classes.size(); ++k) {
-      const auto n = std::ranges::count_if(pods, [&](PodId id) { return state_.ShapeOf(id) == demand_.classes[k]; });
+      const auto n = std::ranges::count_if(
+          pods, [&](PodId id) { return state_.ShapeOf(id) == demand_.classes[k]; });
       if (n > 0) {
         counts.emplace_back(k, static_cast<int32_t>(n));
       }
@@ -239,7 +258,8 @@ class Spreader {
     return counts;
   }
 
-  void PlaceGroup(uint32_t sub_group, const std::vector<std::pair<size_t, int32_t>>& counts, Placement& out) {
+  void PlaceGroup(uint32_t sub_group, const std::vector<std::pair<size_t, int32_t>>& counts,
+                  Placement& out) {
     std::vector<int32_t> wanted(demand_.classes.size(), 0);
     for (const auto& [k, count] : counts) {
       wanted[k] = count;
@@ -256,7 +276,10 @@ class Spreader {
     for (const SingleGroup& group : demand_.optional.singles) {
       for (size_t n = group.pods.size(); n > 0; n = group.whole ? 0 : n - 1) {
         const size_t before = out.sets.size();
-        PlaceGroup(group.sub_group, Counted({group.pods.begin(), group.pods.begin() + static_cast<std::ptrdiff_t>(n)}), out);
+        PlaceGroup(
+            group.sub_group,
+            Counted({group.pods.begin(), group.pods.begin() + static_cast<std::ptrdiff_t>(n)}),
+            out);
         if (out.sets.size() > before) {
           break;
         }

@@ -1,9 +1,9 @@
 // Without a rule the configured scores decide, still all or none.
 #include "sched/spread.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "sched/test_cluster.h"
 

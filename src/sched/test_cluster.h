@@ -1,5 +1,5 @@
-// Small clusters for tests: the fabric as a picture (see test_room.h), the number of a node being its
-// GPUs; gangs, pods and what becomes of them.
+// Small clusters for tests: the fabric as a picture (see test_room.h), the number of a node being
+// its GPUs; gangs, pods and what becomes of them.
 #pragma once
 
 #include <algorithm>
@@ -125,17 +125,17 @@ class TestCluster {
   [[nodiscard]] GangId Gang(const std::string& name) const { return state.FindGang("ml", name); }
   [[nodiscard]] PodId PodOf(const std::string& name) const { return state.FindPod("ml", name); }
   [[nodiscard]] int Placed(const std::string& gang) const {
-    return static_cast<int>(std::ranges::count_if(state.gang(Gang(gang)).pods, [&](PodId id) {
-      return state.pod(id).node.valid();
-    }));
+    return static_cast<int>(std::ranges::count_if(
+        state.gang(Gang(gang)).pods, [&](PodId id) { return state.pod(id).node.valid(); }));
   }
   // "a:2 b:1", by node name; with a role only its pods, with a part only that.
   [[nodiscard]] std::string Where(const std::string& gang, const std::string& label = "") const {
     std::map<std::string, int> counts;
     for (const PodId id : state.gang(Gang(gang)).pods) {
-      const bool counted = label.empty() || std::ranges::any_of(state.pod(id).labels, [&](const auto& pair) {
-                             return state.Text(pair.second) == label;
-                           });
+      const bool counted =
+          label.empty() || std::ranges::any_of(state.pod(id).labels, [&](const auto& pair) {
+            return state.Text(pair.second) == label;
+          });
       if (counted && state.pod(id).node.valid()) {
         ++counts[state.node(state.pod(id).node).name];
       }

@@ -104,7 +104,8 @@ class Room {
       }
     }
   }
-  void Add(const std::string& name, uint16_t rank, DomainId parent, const std::vector<Piece>& parts) {
+  void Add(const std::string& name, uint16_t rank, DomainId parent,
+           const std::vector<Piece>& parts) {
     const DomainId id(tree.domains.size());
     tree.domains.push_back({name, "", 0, rank, parent, 0, 0, 0, 0});
     tree.domains.back().tier = rank == tree.root_rank() ? 0 : tree.tiers[size_t{rank} - 1];

@@ -11,7 +11,8 @@ Trial::Trial(cluster::State& state, size_t tree, const std::vector<ShapeId>& cla
     : state_(state), tree_(state.trees()[tree]) {
   const auto& trees = state.trees();
   const uint64_t version = state.trees_version();
-  // All shapes are brought up to date first: a view is good only until the next Get makes room for another shape.
+  // All shapes are brought up to date first: a view is good only until the next Get makes room for
+  // another shape.
   for (const ShapeId shape : classes) {
     state.fits().Get(shape, trees, version);
   }
@@ -46,7 +47,8 @@ void Trial::Rollback(size_t mark) {
 void Trial::Refresh(NodeId node) {
   for (Class& c : classes_) {
     CopyOnWrite(c);
-    const auto now = static_cast<uint16_t>(std::min<int64_t>(FitNow(c, node), cluster::kMaxFitPerNode));
+    const auto now =
+        static_cast<uint16_t>(std::min<int64_t>(FitNow(c, node), cluster::kMaxFitPerNode));
     const int64_t delta = int64_t{now} - c.fit[node.index()];
     if (delta == 0) {
       continue;
@@ -73,15 +75,18 @@ int64_t Trial::FitNow(const Class& c, NodeId node) const {
   std::vector<int64_t> extra(state_.columns().resource_count(), 0);
   const auto& ports = state_.fits().ShapePredicates(c.shape).ports;
   const auto last = last_step_.find(node.value);
-  for (int32_t i = last == last_step_.end() ? -1 : last->second; i >= 0; i = log_[static_cast<size_t>(i)].previous) {
+  for (int32_t i = last == last_step_.end() ? -1 : last->second; i >= 0;
+       i = log_[static_cast<size_t>(i)].previous) {
     const Step& step = log_[static_cast<size_t>(i)];
     const ShapeId placed = classes_[step.k].shape;
     for (const auto& [r, amount] : state_.fits().ShapeRequest(placed)) {
       extra[r.index()] = SaturatingAdd(extra[r.index()], SaturatingMul(amount, step.count));
     }
-    const bool clash = std::ranges::any_of(state_.fits().ShapePredicates(placed).ports, [&](const auto& a) {
-      return std::ranges::any_of(ports, [&](const auto& b) { return a.port == b.port && a.protocol == b.protocol; });
-    });
+    const bool clash =
+        std::ranges::any_of(state_.fits().ShapePredicates(placed).ports, [&](const auto& a) {
+          return std::ranges::any_of(
+              ports, [&](const auto& b) { return a.port == b.port && a.protocol == b.protocol; });
+        });
     if (clash) {
       return 0;
     }
@@ -91,7 +96,8 @@ int64_t Trial::FitNow(const Class& c, NodeId node) const {
 
 void Trial::AddPlaced(NodeId node, std::vector<int64_t>& used) const {
   const auto last = last_step_.find(node.value);
-  for (int32_t i = last == last_step_.end() ? -1 : last->second; i >= 0; i = log_[static_cast<size_t>(i)].previous) {
+  for (int32_t i = last == last_step_.end() ? -1 : last->second; i >= 0;
+       i = log_[static_cast<size_t>(i)].previous) {
     const Step& step = log_[static_cast<size_t>(i)];
     for (const auto& [r, amount] : state_.fits().ShapeRequest(classes_[step.k].shape)) {
       used[r.index()] = SaturatingAdd(used[r.index()], SaturatingMul(amount, step.count));

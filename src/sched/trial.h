@@ -1,12 +1,15 @@
-// An overlay over the room of the state: a decision tries placements here and drops them when a scope ends.
+// An overlay over the room of the state: a decision tries placements here and drops them when a
+// scope ends.
 //
-// Classes are the distinct shapes of one gang, numbered 0..class_count()-1. View(k) gives how many more pods of class k fit on each node and
-// in each domain of the tree, the trial's own placements counted. Nothing in the state changes.
+// Classes are the distinct shapes of one gang, numbered 0..class_count()-1. View(k) gives how many
+// more pods of class k fit on each node and in each domain of the tree, the trial's own placements
+// counted. Nothing in the state changes.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <vector>
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "base/ids.h"
 #include "cluster/state.h"

@@ -1,11 +1,11 @@
 // A trial sees its own placements, and leaves no trace when it is dropped.
 #include "sched/trial.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "sched/test_cluster.h"
@@ -31,14 +31,17 @@ struct Picture {
 class TrialTest : public ::testing::Test {
  protected:
   TrialTest() {
-    cluster_.Add(Group("g", 1)).Pods("g", 1, {1, 1, "", "", "", "", 0}).Pods("g", 1, {4, 1, "", "", "", "", 0});
+    cluster_.Add(Group("g", 1))
+        .Pods("g", 1, {1, 1, "", "", "", "", 0})
+        .Pods("g", 1, {4, 1, "", "", "", "", 0});
     for (const char* pod : {"g-0", "g-1"}) {
       classes_.push_back(cluster_.state.ShapeOf(cluster_.PodOf(pod)));
     }
   }
   Picture Look(const Trial& trial, size_t k) const {
     const RoomView view = trial.View(k);
-    return {{view.fit, view.fit + cluster_.state.node_slots()}, {view.sums, view.sums + trial.tree().domains.size()}};
+    return {{view.fit, view.fit + cluster_.state.node_slots()},
+            {view.sums, view.sums + trial.tree().domains.size()}};
   }
   int64_t Fit(const Trial& trial, size_t k, const std::string& node) const {
     return trial.View(k).fit[cluster_.Node(node).index()];
@@ -72,7 +75,9 @@ TEST_F(TrialTest, ChangesNothingInTheState) {
     Trial trial(cluster_.state, 0, classes_);
     trial.Place(1, cluster_.Node("c"), 2);
   }
-  EXPECT_EQ(cluster_.state.columns().used(cluster_.state.columns().FindResource("gpu"))[cluster_.Node("c").index()], 0);
+  EXPECT_EQ(cluster_.state.columns().used(
+                cluster_.state.columns().FindResource("gpu"))[cluster_.Node("c").index()],
+            0);
   EXPECT_EQ(Fit(Trial(cluster_.state, 0, classes_), 0, "c"), 8);
 }
 
@@ -96,7 +101,8 @@ TEST_F(TrialTest, AddsUpWhatItPutOnANode) {
   EXPECT_EQ(used[cluster_.state.columns().pods().index()], 3);
 }
 
-// Scopes in scopes, kept and dropped at random: a dropped one leaves the views exactly as they were.
+// Scopes in scopes, kept and dropped at random: a dropped one leaves the views exactly as they
+// were.
 void Wander(Trial& trial, Prng& prng, int depth, const std::function<Picture(size_t)>& look) {
   for (int step = 0; step < 4; ++step) {
     const std::vector<Picture> before{look(0), look(1)};

@@ -1,9 +1,9 @@
 #include "sim/apps.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/expand.h"
 #include "sim/names.h"
@@ -43,7 +43,8 @@ std::string LwsRevision(const Json& lws) {
   return TemplateHash(pods == nullptr ? Json::object() : *pods);
 }
 
-// Which sub-group a member belongs to. With a leader beyond full groups, the leader shares the first one.
+// Which sub-group a member belongs to. With a leader beyond full groups, the leader shares the
+// first one.
 int64_t LwsSubGroup(int64_t size, int64_t sub_group_size, int64_t index) {
   if ((size - 1) % sub_group_size == 0 && sub_group_size > 1) {
     return index == 0 ? 0 : (index - 1) / sub_group_size;
@@ -89,8 +90,8 @@ std::string StatefulSetRevision(const Json& stateful_set) {
 
 Json StatefulSetPod(const Json& stateful_set, int64_t ordinal) {
   const std::string name = fmt::format("{}-{}", Name(stateful_set), ordinal);
-  Json pod = MakePod(Get(stateful_set, {"spec", "template"}), Namespace(stateful_set), name,
-                     stateful_set);
+  Json pod =
+      MakePod(Get(stateful_set, {"spec", "template"}), Namespace(stateful_set), name, stateful_set);
   SetLabel(pod, "statefulset.kubernetes.io/pod-name", name);
   SetLabel(pod, "apps.kubernetes.io/pod-index", std::to_string(ordinal));
   SetLabel(pod, "controller-revision-hash", StatefulSetRevision(stateful_set));

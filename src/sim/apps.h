@@ -1,4 +1,5 @@
-// Deployment, ReplicaSet, StatefulSet, batch Job and LeaderWorkerSet: the objects their controllers make, by name.
+// Deployment, ReplicaSet, StatefulSet, batch Job and LeaderWorkerSet: the objects their controllers
+// make, by name.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,14 @@ std::string StatefulSetRevision(const Json& stateful_set);
 // <name>-<ordinal>.
 Json StatefulSetPod(const Json& stateful_set, int64_t ordinal);
 
-// <name>-<index>-<five characters> when the Job is indexed, else <name>-<five characters>; index -1: not indexed.
+// <name>-<index>-<five characters> when the Job is indexed, else <name>-<five characters>; index
+// -1: not indexed.
 Json BatchJobPod(const Json& job, int64_t index, uint64_t salt);
 bool IsIndexed(const Json& job);
 inline constexpr std::string_view kCompletionIndexKey = "batch.kubernetes.io/job-completion-index";
 
-// A LeaderWorkerSet's pod: <name>-<group> for index 0, the leader; <name>-<group>-<index> for a worker.
-// `pod_group` "" leaves the pod as its template says.
+// A LeaderWorkerSet's pod: <name>-<group> for index 0, the leader; <name>-<group>-<index> for a
+// worker. `pod_group` "" leaves the pod as its template says.
 Json LwsPod(const Json& lws, int64_t group, int64_t index, std::string_view pod_group);
 int64_t LwsSize(const Json& lws);
 // <name>-<group>-<revision>, one per group of `size` pods.

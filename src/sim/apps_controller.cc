@@ -27,7 +27,8 @@ std::string WordAfter(const std::string& name, const std::string& owner) {
   return rest.substr(0, rest.find('-'));
 }
 
-// The name of the ReplicaSet that pods left behind by a Deployment speak of: by owner, else by their own names.
+// The name of the ReplicaSet that pods left behind by a Deployment speak of: by owner, else by
+// their own names.
 std::string NameFromPods(const Store& store, const Json& deployment) {
   const std::string name = Name(deployment);
   for (const Key& key : store.Expected(kApps, "ReplicaSet", Namespace(deployment))) {
@@ -185,9 +186,10 @@ void Controllers::ReconcileReplicaSet(const Key& key) {
   const Json& rs = *world_.store.FindObject(key);
   const auto active_pods = [&] {
     std::vector<Key> pods = PodsOf(rs);
-    pods.erase(std::remove_if(pods.begin(), pods.end(),
-                              [&](const Key& pod) { return IsFinished(*world_.store.FindObject(pod)); }),
-               pods.end());
+    pods.erase(
+        std::remove_if(pods.begin(), pods.end(),
+                       [&](const Key& pod) { return IsFinished(*world_.store.FindObject(pod)); }),
+        pods.end());
     return pods;
   };
   const int64_t wanted = Replicas(rs, {"spec", "replicas"}, 1);

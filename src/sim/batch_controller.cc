@@ -62,7 +62,8 @@ void Controllers::ReconcileBatchJob(const Key& key) {
   const Json& job = *world_.store.FindObject(key);
   for (const Key& orphan : world_.store.Orphans(key.ns)) {
     const Json& pod = *world_.store.FindObject(orphan);
-    if (Label(pod, "batch.kubernetes.io/job-name") == key.name || Label(pod, "job-name") == key.name) {
+    if (Label(pod, "batch.kubernetes.io/job-name") == key.name ||
+        Label(pod, "job-name") == key.name) {
       Json adopted = pod;
       Set(adopted, {"metadata", "ownerReferences"}, Json::array({ControllerRef(job)}));
       world_.store.Replace(orphan, std::move(adopted));
@@ -71,8 +72,8 @@ void Controllers::ReconcileBatchJob(const Key& key) {
   const bool suspended = Flag(job, {"spec", "suspend"}, false);
   const int64_t parallelism = Replicas(job, {"spec", "parallelism"}, 1);
   // Without completions one success is enough, and no pod is made after it.
-  const bool queue_like = Get(job, {"spec", "completions"}) == nullptr &&
-                          Get(job, {"spec", "parallelism"}) != nullptr;
+  const bool queue_like =
+      Get(job, {"spec", "completions"}) == nullptr && Get(job, {"spec", "parallelism"}) != nullptr;
   const int64_t completions = Replicas(job, {"spec", "completions"}, queue_like ? parallelism : 1);
   JobPods pods = CountJobPods(world_.store, PodsOf(job));
   const bool over = IsComplete(job);
@@ -106,8 +107,8 @@ void Controllers::ReconcileBatchJob(const Key& key) {
                     {"succeeded", pods.succeeded},
                     {"failed", pods.failed},
                     {"startTime", Text(job, {"status", "startTime"}, FormatRfc3339(world_.now))}});
-  const bool done = queue_like ? pods.succeeded > 0 && pods.active.empty()
-                               : pods.succeeded >= completions;
+  const bool done =
+      queue_like ? pods.succeeded > 0 && pods.active.empty() : pods.succeeded >= completions;
   if (done && !over && !suspended) {
     Json& edited = world_.store.Edit(key);
     SetCondition(edited, "Complete", "True", "CompletionsReached",

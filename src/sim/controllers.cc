@@ -1,9 +1,9 @@
 #include "sim/controllers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/apps.h"
 #include "sim/expand.h"
@@ -38,7 +38,8 @@ bool SelectorMatches(const Json* selector, const Json& object) {
   if (selector == nullptr || !selector->is_object()) {
     return false;
   }
-  if (const Json* labels = Get(*selector, {"matchLabels"}); labels != nullptr && labels->is_object()) {
+  if (const Json* labels = Get(*selector, {"matchLabels"});
+      labels != nullptr && labels->is_object()) {
     for (const auto& [key, value] : labels->items()) {
       const Json* have = Get(object, {"metadata", "labels", key});
       if (have == nullptr || *have != value) {
@@ -112,14 +113,16 @@ bool Controllers::EnsurePod(const Json& owner, const Json& expansion) {
   if (existing == nullptr) {
     return world_.MakePodObject(expansion);
   }
-  if (const Json* ref = ControllerOf(*existing); ref != nullptr && !IsControlledBy(*existing, owner)) {
-    // The StatefulSets between a LeaderWorkerSet and its pods are not expanded; a dump's pods are owned by them.
+  if (const Json* ref = ControllerOf(*existing);
+      ref != nullptr && !IsControlledBy(*existing, owner)) {
+    // The StatefulSets between a LeaderWorkerSet and its pods are not expanded; a dump's pods are
+    // owned by them.
     constexpr std::string_view kSet = "leaderworkerset.sigs.k8s.io/name";
     if (Text(owner, {"kind"}) == "LeaderWorkerSet" && Label(*existing, kSet) == Name(owner)) {
       return true;
     }
-    world_.Warn(fmt::format("{} cannot make pod {}: it exists and belongs to {} {}", Describe(owner),
-                            key.name, Text(*ref, {"kind"}), Text(*ref, {"name"})));
+    world_.Warn(fmt::format("{} cannot make pod {}: it exists and belongs to {} {}",
+                            Describe(owner), key.name, Text(*ref, {"kind"}), Text(*ref, {"name"})));
     return false;
   }
   Json adopted = *existing;
@@ -146,9 +149,9 @@ void Controllers::PatchStatus(const Key& key, const Json& patch) {
     const Json* have = Get(*object, {"status", field});
     return have != nullptr ? *have == value : value.is_null();
   };
-  const bool all_same = std::all_of(patch.items().begin(), patch.items().end(), [&](const auto& item) {
-    return same(item.key(), item.value());
-  });
+  const bool all_same =
+      std::all_of(patch.items().begin(), patch.items().end(),
+                  [&](const auto& item) { return same(item.key(), item.value()); });
   if (all_same) {
     return;
   }

@@ -1,5 +1,6 @@
-// The controllers of the virtual cluster, one step each: look at an object, make what it lacks, delete what it has too much of, write its
-// status. Called again whenever the object or what it owns changed, until nothing does.
+// The controllers of the virtual cluster, one step each: look at an object, make what it lacks,
+// delete what it has too much of, write its status. Called again whenever the object or what it
+// owns changed, until nothing does.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,8 @@ class Controllers {
   [[nodiscard]] std::vector<Key> PodsOf(const Json& owner);
   // Writes the members of `patch` into the status where they differ.
   void PatchStatus(const Key& key, const Json& patch);
-  // Whether the object's spec is another one than when this was last asked; the first time it is not.
+  // Whether the object's spec is another one than when this was last asked; the first time it is
+  // not.
   bool SpecChanged(const Json& object);
   [[nodiscard]] bool SeenBefore(const Json& object) const;
 

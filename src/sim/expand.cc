@@ -1,11 +1,11 @@
 #include "sim/expand.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "api/decode.h"
 #include "base/quantity.h"
@@ -111,8 +111,9 @@ Json TopologyOfAnnotations(const Json& pod) {
     return nullptr;
   }
   Json topology = {{"mode", mode == "soft" ? "soft" : "hard"}};
-  const bool digits = !tier.empty() && tier.size() < 10 &&
-                      std::all_of(tier.begin(), tier.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      !tier.empty() && tier.size() < 10 &&
+      std::all_of(tier.begin(), tier.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (digits) {
     topology["highestTierAllowed"] = std::stoi(tier);
   }

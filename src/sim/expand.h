@@ -19,14 +19,16 @@ inline constexpr std::string_view kTopologyTierKey = "volcano.sh/network-topolog
 inline constexpr std::string_view kQueueNameKey = "scheduling.volcano.sh/queue-name";
 inline constexpr std::string_view kMinMemberKey = "scheduling.volcano.sh/group-min-member";
 
-// Pods that one workload may ask for; more is refused as unusable input instead of filling the memory.
+// Pods that one workload may ask for; more is refused as unusable input instead of filling the
+// memory.
 inline constexpr int64_t kMaxPodsPerWorkload = 100'000;
 
 // An ownerReference with controller: true.
 Json ControllerRef(const Json& owner);
 // The owner with controller: true, or nullptr.
 const Json* ControllerOf(const Json& object);
-// Whether `object` is controlled by `owner`: the same uid, or the same kind and name with no uid given.
+// Whether `object` is controlled by `owner`: the same uid, or the same kind and name with no uid
+// given.
 bool IsControlledBy(const Json& object, const Json& owner);
 
 // A replica count: absent is the fallback, negative is none.
@@ -38,13 +40,15 @@ Json MakePod(const Json* pod_template, std::string_view ns, std::string_view nam
 void SetLabel(Json& object, std::string_view key, std::string_view value);
 void SetAnnotation(Json& object, std::string_view key, std::string_view value);
 
-// Writes into a pod that exists what its expansion says and it lacks: owner, labels, annotations. Whether anything changed.
+// Writes into a pod that exists what its expansion says and it lacks: owner, labels, annotations.
+// Whether anything changed.
 bool Complete(Json& pod, const Json& expansion);
 
 // Whether the pod or template names its gang: by PodGroup annotation or by label.
 bool NamesItsGroup(const Json& pod);
 
-// networkTopology from the pod annotations, null when there are none. A bad mode counts as hard, a tier that is no number is left out.
+// networkTopology from the pod annotations, null when there are none. A bad mode counts as hard, a
+// tier that is no number is left out.
 Json TopologyOfAnnotations(const Json& pod);
 
 // Effective request of a pod, empty when it cannot be decoded.
@@ -55,7 +59,8 @@ Json MinResources(const api::ResourceList& sum, int64_t pods);
 // A v1beta1 PodGroup in phase Pending.
 Json MakePodGroup(std::string_view ns, std::string_view name, int64_t min_member);
 
-// Annotations and labels a controller copies from one object to another; kubectl's and our own are not copied.
+// Annotations and labels a controller copies from one object to another; kubectl's and our own are
+// not copied.
 void CopyMeta(const Json& from, std::string_view field, Json& to);
 
 // A workload's pod templates, each with its path ("spec.tasks[0].template"), for checking them.

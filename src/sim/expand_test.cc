@@ -19,9 +19,11 @@ std::string VcJob(std::string_view name, std::string_view spec) {
 TEST(VcJobExpansion, PodsAndGroupAreNamedAndMarkedAsVolcanoDoes) {
   Cluster cluster;
   cluster.Step(Nodes("n", 4) +
-               VcJob("train", "{queue: default, tasks: [{name: w, replicas: 4, partitionPolicy: "
-                              "{totalPartitions: 2, partitionSize: 2, networkTopology: {mode: soft}}, "
-                              "template: " + Template(1) + "}]}"));
+               VcJob("train",
+                     "{queue: default, tasks: [{name: w, replicas: 4, partitionPolicy: "
+                     "{totalPartitions: 2, partitionSize: 2, networkTopology: {mode: soft}}, "
+                     "template: " +
+                         Template(1) + "}]}"));
   EXPECT_THAT(cluster.PodNames(), ElementsAre("train-w-0", "train-w-1", "train-w-2", "train-w-3"));
   const Json* job = cluster.Find(kVolcanoBatch, "Job", "train");
   ASSERT_NE(job, nullptr);
@@ -58,7 +60,8 @@ TEST(VcJobExpansion, PodsAndGroupAreNamedAndMarkedAsVolcanoDoes) {
 TEST(VcJobExpansion, MinimumsFollowTasksAndPartitions) {
   const Result<Json> job = ParseJson(R"({"metadata":{"name":"j"},"spec":{"tasks":[
       {"replicas":6,"minAvailable":2},
-      {"name":"p","replicas":8,"partitionPolicy":{"totalPartitions":4,"partitionSize":2,"minPartitions":3}},
+      {"name":"p","replicas":8,
+       "partitionPolicy":{"totalPartitions":4,"partitionSize":2,"minPartitions":3}},
       {"name":"zero","replicas":0}]}})");
   ASSERT_TRUE(job);
   const std::vector<VcTask> tasks = VcTasks(*job);
@@ -72,8 +75,9 @@ TEST(VcJobExpansion, MinimumsFollowTasksAndPartitions) {
 
 TEST(VcJobExpansion, PodsWaitForAQueueThatExistsAndIsOpen) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) +
-               VcJob("j", "{queue: later, tasks: [{name: w, replicas: 1, template: " + Template(1) + "}]}"));
+  cluster.Step(
+      Nodes("n", 1) +
+      VcJob("j", "{queue: later, tasks: [{name: w, replicas: 1, template: " + Template(1) + "}]}"));
   EXPECT_THAT(cluster.PodNames(), IsEmpty());
   const std::string group = cluster.Names(kVolcanoScheduling, "PodGroup").at(0);
   const Json& waiting = *cluster.Find(kVolcanoScheduling, "PodGroup", group);
@@ -81,17 +85,21 @@ TEST(VcJobExpansion, PodsWaitForAQueueThatExistsAndIsOpen) {
   const Json* condition = ConditionOf(waiting, "Unschedulable");
   ASSERT_NE(condition, nullptr);
   EXPECT_THAT(Text(*condition, {"message"}), ::testing::HasSubstr("queue later"));
-  cluster.Step("apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: later}\nspec: {weight: 1}\n");
+  cluster.Step(
+      "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: later}\nspec: "
+      "{weight: 1}\n");
   EXPECT_EQ(cluster.PhaseOf("j-w-0"), "Running");
 }
 
 TEST(VcJobExpansion, ATaskStartsAfterTheTasksItDependsOn) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) +
-               VcJob("j", "{minAvailable: 1, tasks: [{name: a, replicas: 1, template: " + Template(1) +
-                              "}, {name: b, replicas: 1, minAvailable: 0, dependsOn: {name: [a]}, template: " +
-                              Template(4) + "}, {name: c, replicas: 1, minAvailable: 0, dependsOn: {name: [b]}, template: " +
-                              Template(1) + "}]}"));
+  cluster.Step(
+      Nodes("n", 1) +
+      VcJob("j",
+            "{minAvailable: 1, tasks: [{name: a, replicas: 1, template: " + Template(1) +
+                "}, {name: b, replicas: 1, dependsOn: {name: [a]}, template: " + Template(4) +
+                "}, {name: c, replicas: 1, minAvailable: 0, dependsOn: {name: [b]}, template: " +
+                Template(1) + "}]}"));
   EXPECT_EQ(cluster.PhaseOf("j-a-0"), "Running");
   EXPECT_EQ(cluster.PhaseOf("j-b-0"), "Pending");
   EXPECT_TRUE(cluster.Pod("j-c-0").is_null());
@@ -104,15 +112,18 @@ TEST(VcJobExpansion, FewerReplicasDeleteTheLastPods) {
   cluster.Step(VcJob("j", "{tasks: [{name: w, replicas: 1, template: " + Template(1) + "}]}"));
   EXPECT_THAT(cluster.PodNames(), ElementsAre("j-w-0"));
   const std::string group = cluster.Names(kVolcanoScheduling, "PodGroup").at(0);
-  EXPECT_EQ(Number(*cluster.Find(kVolcanoScheduling, "PodGroup", group), {"spec", "minMember"}, 0), 1);
+  EXPECT_EQ(Number(*cluster.Find(kVolcanoScheduling, "PodGroup", group), {"spec", "minMember"}, 0),
+            1);
 }
 
 TEST(DeploymentExpansion, GoesThroughAReplicaSetAndSharesOnePodGroup) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 2) +
-               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, annotations: "
-               "{scheduling.volcano.sh/group-min-member: \"2\", volcano.sh/x: y}}\nspec: {replicas: 2, "
-               "selector: {matchLabels: {app: test}}, template: " + Template(1) + "}\n");
+  cluster.Step(
+      Nodes("n", 2) +
+      "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, annotations: "
+      "{scheduling.volcano.sh/group-min-member: \"2\", volcano.sh/x: why}}\nspec: {replicas: 2, "
+      "selector: {matchLabels: {app: test}}, template: " +
+      Template(1) + "}\n");
   const std::vector<std::string> sets = cluster.Names(kApps, "ReplicaSet");
   ASSERT_EQ(sets.size(), 1U);
   EXPECT_THAT(sets[0], ::testing::MatchesRegex("web-[bcdfghjklmnpqrstvwxz2456789]+"));
@@ -123,22 +134,26 @@ TEST(DeploymentExpansion, GoesThroughAReplicaSetAndSharesOnePodGroup) {
     EXPECT_THAT(name, StartsWith(sets[0] + "-"));
     EXPECT_EQ(name.size(), sets[0].size() + 6);
     EXPECT_EQ("web-" + Label(cluster.Pod(name), "pod-template-hash"), sets[0]);
-    EXPECT_EQ(Annotation(cluster.Pod(name), "scheduling.k8s.io/group-name"), "podgroup-" + Uid(set));
+    EXPECT_EQ(Annotation(cluster.Pod(name), "scheduling.k8s.io/group-name"),
+              "podgroup-" + Uid(set));
   }
   const Json& group = *cluster.Find(kVolcanoScheduling, "PodGroup", "podgroup-" + Uid(set));
   EXPECT_EQ(Number(group, {"spec", "minMember"}, 0), 2);
-  EXPECT_EQ(Annotation(group, "volcano.sh/x"), "y");
+  EXPECT_EQ(Annotation(group, "volcano.sh/x"), "why");
   EXPECT_EQ(Text(List(group, {"metadata", "ownerReferences"})[0], {"name"}), sets[0]);
   EXPECT_EQ(Number(*cluster.Find(kApps, "Deployment", "web"), {"status", "readyReplicas"}, 0), 2);
 }
 
 TEST(StatefulSetExpansion, OrderedPodsComeOneAfterTheOther) {
   const std::string set =
-      "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 3, serviceName: db, "
-      "selector: {matchLabels: {app: test}}, template: " + Template(3) + "}\n";
+      "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 3, "
+      "serviceName: db, "
+      "selector: {matchLabels: {app: test}}, template: " +
+      Template(3) + "}\n";
   Cluster cluster;
   cluster.Step(Nodes("n", 1) + set);
-  EXPECT_THAT(cluster.PodNames(), ElementsAre("db-0", "db-1"));  // db-1 does not fit, so there is no db-2
+  EXPECT_THAT(cluster.PodNames(),
+              ElementsAre("db-0", "db-1"));  // db-1 does not fit, so there is no db-2
   const Json pod = cluster.Pod("db-0");
   EXPECT_EQ(Label(pod, "statefulset.kubernetes.io/pod-name"), "db-0");
   EXPECT_EQ(Label(pod, "apps.kubernetes.io/pod-index"), "0");
@@ -150,11 +165,13 @@ TEST(StatefulSetExpansion, OrderedPodsComeOneAfterTheOther) {
 TEST(BatchJobExpansion, IndexedPodsCarryTheirIndexAndRunInTurns) {
   Cluster cluster;
   cluster.Step(Nodes("n", 1) +
-               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep}\nspec: {completions: 3, parallelism: 2, "
+               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep}\nspec: {completions: "
+               "3, parallelism: 2, "
                "completionMode: Indexed, template: " +
                Template(1, "hopwise.dev/run-time: 10s", ", restartPolicy: Never") + "}\n");
   ASSERT_EQ(cluster.PodNames().size(), 2U);
-  EXPECT_THAT(cluster.PodNames()[0], ::testing::MatchesRegex("sweep-0-[bcdfghjklmnpqrstvwxz2456789]+"));
+  EXPECT_THAT(cluster.PodNames()[0],
+              ::testing::MatchesRegex("sweep-0-[bcdfghjklmnpqrstvwxz2456789]+"));
   const Json pod = cluster.Pod(cluster.PodNames()[1]);
   EXPECT_EQ(Annotation(pod, "batch.kubernetes.io/job-completion-index"), "1");
   EXPECT_EQ(Label(pod, "batch.kubernetes.io/job-completion-index"), "1");
@@ -170,7 +187,8 @@ TEST(BatchJobExpansion, IndexedPodsCarryTheirIndexAndRunInTurns) {
 TEST(BatchJobExpansion, ASuspendedJobHasNoPods) {
   Cluster cluster;
   cluster.Step(Nodes("n", 1) +
-               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {suspend: true, template: " +
+               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {suspend: true, "
+               "template: " +
                Template(1) + "}\n");
   EXPECT_THAT(cluster.PodNames(), IsEmpty());
 }
@@ -178,8 +196,10 @@ TEST(BatchJobExpansion, ASuspendedJobHasNoPods) {
 TEST(LeaderWorkerSetExpansion, EachGroupIsAGangOfLeaderAndWorkers) {
   Cluster cluster;
   cluster.Step(Nodes("n", 5) +
-               "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: llm}\nspec: "
-               "{replicas: 2, leaderWorkerTemplate: {size: 3, workerTemplate: " + Template(4) + "}}\n");
+               "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: "
+               "{name: llm}\nspec: "
+               "{replicas: 2, leaderWorkerTemplate: {size: 3, workerTemplate: " +
+               Template(4) + "}}\n");
   EXPECT_THAT(cluster.PodNames(),
               ElementsAre("llm-0", "llm-0-1", "llm-0-2", "llm-1", "llm-1-1", "llm-1-2"));
   // Five whole nodes: one group of three runs, the other waits as a whole.
@@ -198,10 +218,13 @@ TEST(LeaderWorkerSetExpansion, EachGroupIsAGangOfLeaderAndWorkers) {
 
 TEST(PodGroupController, ABarePodWithATopologyWishGetsItsOwnGroup) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: "
-               "{volcano.sh/network-topology-mode: soft}}\nspec: {schedulerName: volcano, containers: [{name: c, image: i}]}\n"
-               "---\napiVersion: v1\nkind: Pod\nmetadata: {name: plain}\nspec: {schedulerName: volcano, "
-               "containers: [{name: c, image: i}]}\n");
+  cluster.Step(
+      Nodes("n", 1) +
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: "
+      "{volcano.sh/network-topology-mode: soft}}\nspec: {schedulerName: volcano, containers: "
+      "[{name: c, image: i}]}\n"
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: plain}\nspec: {schedulerName: volcano, "
+      "containers: [{name: c, image: i}]}\n");
   EXPECT_EQ(Annotation(cluster.Pod("p"), "scheduling.k8s.io/group-name"),
             "podgroup-" + Uid(cluster.Pod("p")));
   EXPECT_EQ(Annotation(cluster.Pod("plain"), "scheduling.k8s.io/group-name"), "");

@@ -1,8 +1,8 @@
 // One gang in words: what it asks for, where it is, what it waits for.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/report.h"
 
@@ -70,8 +70,8 @@ void AppendRules(const cluster::State& state, const cluster::Gang& gang, std::st
     const auto groups =
         std::count_if(gang.sub_groups.begin(), gang.sub_groups.end(),
                       [&](const cluster::SubGroup& group) { return group.policy == i; });
-    out += fmt::format("Subgroups:  {}: {} of {} pods, at least {} of them; rule: {}\n", policy.name,
-                       groups, policy.size, policy.min_groups, RuleText(policy.rule));
+    out += fmt::format("Subgroups:  {}: {} of {} pods, at least {} of them; rule: {}\n",
+                       policy.name, groups, policy.size, policy.min_groups, RuleText(policy.rule));
   }
 }
 
@@ -146,7 +146,8 @@ Result<std::string> Explain(Simulator& simulator, std::string_view wanted) {
     }
     for (size_t i = 0; i < state.gang_slots(); ++i) {
       const cluster::Gang& gang = state.gang(GangId(i));
-      const bool same_source = (gang.source == cluster::GangSource::kLonePod) == (line.source == "Pod");
+      const bool same_source =
+          (gang.source == cluster::GangSource::kLonePod) == (line.source == "Pod");
       if (gang.alive && same_source && gang.ns == line.ns && gang.name == line.name) {
         out += (out.empty() ? "" : "\n") + ExplainLine(simulator, line, gang);
       }
@@ -157,9 +158,8 @@ Result<std::string> Explain(Simulator& simulator, std::string_view wanted) {
     if (known.size() > kShown) {
       known = known.substr(0, kShown) + "…";
     }
-    return Fail(ErrorCode::kNotFound,
-                fmt::format("no gang is called {}; there are: {}", wanted,
-                            known.empty() ? std::string("none") : known));
+    return Fail(ErrorCode::kNotFound, fmt::format("no gang is called {}; there are: {}", wanted,
+                                                  known.empty() ? std::string("none") : known));
   }
   return out;
 }

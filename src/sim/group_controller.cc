@@ -1,10 +1,11 @@
-// PodGroups: made for pods that have an owner or a topology wish but no group (Volcano's pg-controller), phases, counters, conditions. And the
-// kubelets' part: bound pods run, run times end.
-#include <fmt/format.h>
-
+// PodGroups: made for pods that have an owner or a topology wish but no group (Volcano's
+// pg-controller), phases, counters, conditions. And the kubelets' part: bound pods run, run times
+// end.
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/quantity.h"
 #include "sim/controllers.h"
@@ -40,14 +41,16 @@ int64_t MinMemberOf(const Json& owner) {
   return number ? std::stoll(text) : 1;
 }
 
-// The PodGroup of a pod; `owner` is its controller's object, null when it has none or that is not known.
+// The PodGroup of a pod; `owner` is its controller's object, null when it has none or that is not
+// known.
 Json GroupForPod(const Json& pod, const Json* owner) {
   const Json* ref = ControllerOf(pod);
   const std::string uid = ref == nullptr ? Uid(pod) : Text(*ref, {"uid"});
   const int64_t min_member = owner == nullptr ? 1 : MinMemberOf(*owner);
   Json group = MakePodGroup(Namespace(pod), "podgroup-" + uid, min_member);
-  group["metadata"]["ownerReferences"] =
-      ref == nullptr ? Json::array({ControllerRef(pod)}) : List(pod, {"metadata", "ownerReferences"});
+  group["metadata"]["ownerReferences"] = ref == nullptr
+                                             ? Json::array({ControllerRef(pod)})
+                                             : List(pod, {"metadata", "ownerReferences"});
   const Json* annotations = owner == nullptr ? nullptr : Get(*owner, {"metadata", "annotations"});
   if (annotations != nullptr && annotations->is_object()) {
     for (const auto& [key, value] : annotations->items()) {
@@ -137,6 +140,9 @@ void Controllers::ReconcilePod(const Key& key) {
   const Json& pod = *world_.store.FindObject(key);
   const std::string node = Text(pod, {"spec", "nodeName"});
   const std::string phase = Text(pod, {"status", "phase"});
+  if (phase.empty()) {
+    Set(world_.store.Edit(key), {"status", "phase"}, "Pending");
+  }
   const bool untold = phase == "Running" && ConditionOf(pod, "PodScheduled") == nullptr;
   if (!node.empty() && (phase.empty() || phase == "Pending" || untold)) {
     if (world_.store.Find({"", "Node", "", node}) == nullptr) {
@@ -145,8 +151,6 @@ void Controllers::ReconcilePod(const Key& key) {
     } else {
       MarkRunning(world_.store.Edit(key), world_.now);
     }
-  } else if (phase.empty()) {
-    Set(world_.store.Edit(key), {"status", "phase"}, "Pending");
   }
   if (IsRunning(pod) && Get(pod, {"metadata", "annotations", kRunTimeKey}) != nullptr) {
     if (RestartsForEver(pod)) {
@@ -173,9 +177,9 @@ void Controllers::ReconcilePod(const Key& key) {
   const std::string name = Name(group);
   const Key group_key = KeyOf(group);
   if (world_.store.Find(group_key) == nullptr) {
-    world_.store.Create(std::move(group), world_.now,
-                        owner_entry == nullptr ? world_.store.Find(key)->sequence
-                                               : owner_entry->sequence);
+    world_.store.Create(
+        std::move(group), world_.now,
+        owner_entry == nullptr ? world_.store.Find(key)->sequence : owner_entry->sequence);
   }
   Json joined = pod;
   SetAnnotation(joined, kGroupNameKey, name);
@@ -220,7 +224,8 @@ void Controllers::ReconcilePodGroup(const Key& key) {
   } else if (waits || (!admission.open && counts.total == 0)) {
     const std::string reason = waits ? waiting->second.reason : admission.reason;
     const std::string message =
-        waits ? waiting->second.message : admission.message + "; no pods are made before it admits the gang";
+        waits ? waiting->second.message
+              : admission.message + "; no pods are made before it admits the gang";
     RemoveCondition(next, "Scheduled");
     if (SetCondition(next, "Unschedulable", "True", reason, message, world_.now)) {
       world_.Record(group, "Warning", "Unschedulable", message, kScheduler);

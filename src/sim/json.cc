@@ -1,9 +1,9 @@
 #include "sim/json.h"
 
-#include <fmt/format.h>
-
 #include <limits>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace hopwise::sim {
 namespace {
@@ -56,8 +56,8 @@ int64_t ToInt(const Json& value, int64_t fallback) {
 
 Result<Json> ParseJson(std::string_view text) {
   if (const size_t depth = DepthOf(text); depth > kMaxJsonDepth) {
-    return Fail(ErrorCode::kTooLarge, fmt::format("nested {} levels deep; at most {} are read", depth,
-                                                  kMaxJsonDepth));
+    return Fail(ErrorCode::kTooLarge,
+                fmt::format("nested {} levels deep; at most {} are read", depth, kMaxJsonDepth));
   }
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) {

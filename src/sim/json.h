@@ -1,11 +1,13 @@
-// Objects as JSON trees, read without exceptions: what is absent or of another type is the fallback.
+// Objects as JSON trees, read without exceptions: what is absent or of another type is the
+// fallback.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "base/result.h"
 
@@ -14,7 +16,8 @@ namespace hopwise::sim {
 using Json = nlohmann::json;  // members in the order of their names, so equal objects dump alike
 using Path = std::initializer_list<std::string_view>;
 
-// Nesting that ParseJson accepts; deeper text is refused, since writing it out would recurse as deep.
+// Nesting that ParseJson accepts; deeper text is refused, since writing it out would recurse as
+// deep.
 inline constexpr size_t kMaxJsonDepth = 128;
 
 Result<Json> ParseJson(std::string_view text);

@@ -10,7 +10,8 @@ void LoadState(const Manifest& manifest, Store& store, cluster::State& state) {
       store.Apply(item.object, World::kEpoch);
     }
   }
-  store.EachObject([&](const Key& key, const Entry& entry) { ApplyToState(state, key, entry, ""); });
+  store.EachObject(
+      [&](const Key& key, const Entry& entry) { ApplyToState(state, key, entry, ""); });
 }
 
 }  // namespace hopwise::sim

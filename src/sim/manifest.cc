@@ -1,11 +1,11 @@
 #include "sim/manifest.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <set>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "api/decode.h"
 #include "base/quantity.h"
@@ -54,8 +54,8 @@ Status CheckCount(const Json& object, Path path, std::string_view shown) {
   }
   if (count > kMaxPodsPerWorkload) {
     return Fail(ErrorCode::kTooLarge,
-                fmt::format("{}: {} pods; the simulator makes at most {} of one object", shown, count,
-                            kMaxPodsPerWorkload));
+                fmt::format("{}: {} pods; the simulator makes at most {} of one object", shown,
+                            count, kMaxPodsPerWorkload));
   }
   return {};
 }
@@ -78,8 +78,8 @@ Status CheckVcJob(const Json& job) {
   }
   if (pods > kMaxPodsPerWorkload) {
     return Fail(ErrorCode::kTooLarge,
-                fmt::format("spec.tasks: {} pods; the simulator makes at most {} of one object", pods,
-                            kMaxPodsPerWorkload));
+                fmt::format("spec.tasks: {} pods; the simulator makes at most {} of one object",
+                            pods, kMaxPodsPerWorkload));
   }
   return {};
 }
@@ -95,9 +95,10 @@ Status CheckLws(const Json& lws) {
   }
   const int64_t pods = SaturatingMul(Replicas(lws, {"spec", "replicas"}, 1), LwsSize(lws));
   if (pods > kMaxPodsPerWorkload) {
-    return Fail(ErrorCode::kTooLarge,
-                fmt::format("spec.replicas: {} pods in all; the simulator makes at most {} of one object",
-                            pods, kMaxPodsPerWorkload));
+    return Fail(
+        ErrorCode::kTooLarge,
+        fmt::format("spec.replicas: {} pods in all; the simulator makes at most {} of one object",
+                    pods, kMaxPodsPerWorkload));
   }
   return {};
 }
@@ -133,9 +134,11 @@ Status CheckTemplates(const Json& object) {
   return {};
 }
 
-// Namespaced objects live in "default" unless they say otherwise; a namespace on the others is dropped, as kubectl does.
+// Namespaced objects live in "default" unless they say otherwise; a namespace on the others is
+// dropped, as kubectl does.
 void PutInNamespace(Json& object) {
-  const bool cluster = IsClusterScoped(GroupOf(Text(object, {"apiVersion"})), Text(object, {"kind"}));
+  const bool cluster =
+      IsClusterScoped(GroupOf(Text(object, {"apiVersion"})), Text(object, {"kind"}));
   if (cluster) {
     Unset(object, {"metadata", "namespace"});
   } else if (Namespace(object).empty()) {
@@ -257,9 +260,9 @@ void FinishManifest(Manifest& manifest) {
     }
     const ManifestObject& first = manifest.objects[at->second];
     const ManifestObject& next = manifest.objects[i];
-    manifest.warnings.push_back(
-        fmt::format("{}: given before ({}); the last one counts",
-                    ToText({next.origin, Describe(next.object), ""}), ToText({first.origin, "", ""})));
+    manifest.warnings.push_back(fmt::format("{}: given before ({}); the last one counts",
+                                            ToText({next.origin, Describe(next.object), ""}),
+                                            ToText({first.origin, "", ""})));
     superseded[at->second] = true;
     at->second = i;
   }

@@ -27,12 +27,14 @@ std::vector<std::string> Problems(std::string_view yaml) {
 }
 
 constexpr std::string_view kGoodPod =
-    "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: c, image: i}]}\n";
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: c, image: "
+    "i}]}\n";
 
 TEST(ManifestFaults, ABadDocumentIsNamedAndTheGoodOnesStay) {
-  const Manifest manifest = Load(std::string(kGoodPod) +
-                                 "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad, namespace: prod}\nspec: "
-                                 "{containers: [{name: c, image: i, resources: {requests: {cpu: much}}}]}\n");
+  const Manifest manifest =
+      Load(std::string(kGoodPod) +
+           "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad, namespace: prod}\nspec: "
+           "{containers: [{name: c, image: i, resources: {requests: {cpu: much}}}]}\n");
   ASSERT_EQ(manifest.objects.size(), 1U);
   ASSERT_EQ(manifest.problems.size(), 1U);
   const std::string text = ToText(manifest.problems[0]);
@@ -41,23 +43,32 @@ TEST(ManifestFaults, ABadDocumentIsNamedAndTheGoodOnesStay) {
 }
 
 TEST(ManifestFaults, TemplatesAreCheckedWithTheirPath) {
-  EXPECT_THAT(Problems("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: "
-                       "{containers: [{name: c, resources: {requests: {cpu: much}}}]}}}\n"),
-              ElementsAre(HasSubstr("Deployment default/d: spec.template.spec.containers[0]")));
-  EXPECT_THAT(Problems("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {tasks: [{name: a, "
-                       "template: {metadata: {annotations: {hopwise.dev/run-time: soon}}, spec: {containers: []}}}]}\n"),
-              ElementsAre(HasSubstr("spec.tasks[0].template.metadata.annotations[hopwise.dev/run-time]")));
+  EXPECT_THAT(
+      Problems(
+          "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: "
+          "{containers: [{name: c, resources: {requests: {cpu: much}}}]}}}\n"),
+      ElementsAre(HasSubstr("Deployment default/d: spec.template.spec.containers[0]")));
+  EXPECT_THAT(
+      Problems("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: "
+               "{tasks: [{name: a, "
+               "template: {metadata: {annotations: {hopwise.dev/run-time: soon}}, spec: "
+               "{containers: []}}}]}\n"),
+      ElementsAre(HasSubstr("spec.tasks[0].template.metadata.annotations[hopwise.dev/run-time]")));
 }
 
 TEST(ManifestFaults, AbsurdCountsAreRefusedInsteadOfTried) {
-  const std::string head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: "
-                           "{containers: [{name: c}]}}, replicas: ";
-  EXPECT_THAT(Problems(head + "2000000000}\n"), ElementsAre(HasSubstr("Deployment default/d: spec.replicas")));
-  EXPECT_THAT(Problems(head + "-1}\n"), ElementsAre(HasSubstr("Deployment default/d: spec.replicas")));
+  const std::string head =
+      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: "
+      "{containers: [{name: c}]}}, replicas: ";
+  EXPECT_THAT(Problems(head + "2000000000}\n"),
+              ElementsAre(HasSubstr("Deployment default/d: spec.replicas")));
+  EXPECT_THAT(Problems(head + "-1}\n"),
+              ElementsAre(HasSubstr("Deployment default/d: spec.replicas")));
 }
 
 TEST(ManifestFaults, UnknownOperationsAndBrokenDocumentsAreNamed) {
-  EXPECT_THAT(Problems("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {hopwise.dev/simulate: explode}}\n"
+  EXPECT_THAT(Problems("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: "
+                       "{hopwise.dev/simulate: explode}}\n"
                        "spec: {containers: [{name: c}]}\n"),
               ElementsAre(HasSubstr("'explode'")));
   EXPECT_THAT(Problems("{{{"), ElementsAre(::testing::StartsWith("m.yaml: document 1 (line 1)")));
@@ -65,7 +76,8 @@ TEST(ManifestFaults, UnknownOperationsAndBrokenDocumentsAreNamed) {
 }
 
 TEST(ManifestFaults, DeepNestingIsRefused) {
-  std::string deep = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":";
+  std::string deep =
+      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":";
   deep += std::string(5000, '[') + std::string(5000, ']') + "}";
   EXPECT_EQ(Problems(deep).size(), 1U);
 }
@@ -85,7 +97,8 @@ TEST(ManifestContents, OfDuplicatesTheLastOneCountsWithAWarning) {
 
 TEST(ManifestContents, OtherKindsAreCountedAndNamed) {
   const Manifest manifest = Load(
-      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: "
+      "ConfigMap\nmetadata: {name: b}\n"
       "---\napiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: c}\n");
   EXPECT_EQ(manifest.objects.size(), 3U);
   EXPECT_THAT(manifest.warnings,
@@ -93,9 +106,10 @@ TEST(ManifestContents, OtherKindsAreCountedAndNamed) {
 }
 
 TEST(ManifestContents, NamespacesAreFilledInOrDropped) {
-  const Manifest manifest = Load(std::string(kGoodPod) +
-                                 "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h, "
-                                 "namespace: odd}\nspec: {tier: 1}\n");
+  const Manifest manifest =
+      Load(std::string(kGoodPod) +
+           "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h, "
+           "namespace: odd}\nspec: {tier: 1}\n");
   ASSERT_EQ(manifest.objects.size(), 2U);
   EXPECT_EQ(manifest.objects[0].key.ns, "default");
   EXPECT_EQ(manifest.objects[1].key.ns, "");
@@ -103,7 +117,8 @@ TEST(ManifestContents, NamespacesAreFilledInOrDropped) {
 
 TEST(ManifestContents, WhatIsDeletedNeedsNoSpec) {
   const Manifest manifest = Load(
-      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j, annotations: {hopwise.dev/simulate: delete}}\n");
+      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j, annotations: "
+      "{hopwise.dev/simulate: delete}}\n");
   ASSERT_EQ(manifest.objects.size(), 1U);
   EXPECT_TRUE(manifest.objects[0].remove);
 }

@@ -1,4 +1,5 @@
-// Names and ids that controllers make up at random, here a function of what they are for: runs replay.
+// Names and ids that controllers make up at random, here a function of what they are for: runs
+// replay.
 #pragma once
 
 #include <cstdint>

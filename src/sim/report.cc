@@ -221,7 +221,8 @@ StepReport MakeReport(Simulator& simulator) {
   });
   simulator.world().store.Each("", "Pod", [&](const Key&, const Entry& entry) {
     const Json& pod = entry.object;
-    if (Text(pod, {"spec", "nodeName"}).empty() && !IsFinished(pod) && !simulator.world().IsOurs(pod)) {
+    if (Text(pod, {"spec", "nodeName"}).empty() && !IsFinished(pod) &&
+        !simulator.world().IsOurs(pod)) {
       ++report.foreign[Text(pod, {"spec", "schedulerName"}, "default-scheduler")];
     }
   });
@@ -236,15 +237,13 @@ Json ToJson(const StepReport& report, const std::vector<std::string>& warnings) 
     for (const MemberLine& pod : line.pods) {
       pods.push_back({{"name", pod.name}, {"node", pod.node}});
     }
-    Json gang = {{"namespace", line.ns},     {"name", line.name},
-                 {"workload", line.workload}, {"source", line.source},
-                 {"queue", line.queue},       {"placed", line.placed},
-                 {"wanted", line.wanted},     {"minimum", line.minimum},
-                 {"phase", line.phase},       {"tier", nullptr},
-                 {"tierName", line.tier_name}, {"domain", line.domain},
-                 {"nodes", line.nodes},       {"verdict", line.verdict},
-                 {"reason", line.reason},     {"message", line.message},
-                 {"pods", std::move(pods)}};
+    Json gang = {
+        {"namespace", line.ns},    {"name", line.name},          {"workload", line.workload},
+        {"source", line.source},   {"queue", line.queue},        {"placed", line.placed},
+        {"wanted", line.wanted},   {"minimum", line.minimum},    {"phase", line.phase},
+        {"tier", nullptr},         {"tierName", line.tier_name}, {"domain", line.domain},
+        {"nodes", line.nodes},     {"verdict", line.verdict},    {"reason", line.reason},
+        {"message", line.message}, {"pods", std::move(pods)}};
     if (line.located) {
       gang["tier"] = line.tier;
     }
@@ -259,9 +258,8 @@ Json ToJson(const StepReport& report, const std::vector<std::string>& warnings) 
     }
     gangs.push_back(std::move(gang));
   }
-  return {{"step", report.step},          {"time", report.time},
-          {"gangs", std::move(gangs)},    {"waiting", std::move(waiting)},
-          {"foreign", report.foreign},    {"warnings", warnings}};
+  return {{"step", report.step},           {"time", report.time},       {"gangs", std::move(gangs)},
+          {"waiting", std::move(waiting)}, {"foreign", report.foreign}, {"warnings", warnings}};
 }
 
 }  // namespace hopwise::sim

@@ -1,11 +1,11 @@
 #include "sim/simulator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "api/decode.h"
 #include "base/check.h"
@@ -19,7 +19,8 @@ namespace {
 constexpr int64_t kLatestFollowed = 4'102'444'800LL * 1'000'000'000LL;
 
 bool MattersToState(const Key& key) {
-  return (key.group.empty() && (key.kind == "Node" || key.kind == "Pod" || key.kind == "Namespace")) ||
+  return (key.group.empty() &&
+          (key.kind == "Node" || key.kind == "Pod" || key.kind == "Namespace")) ||
          key.kind == "PodGroup" || key.kind == "Queue" || key.kind == "HyperNode" ||
          key.kind == "PriorityClass";
 }
@@ -50,7 +51,8 @@ bool ApplyToState(cluster::State& state, const Key& key, const Entry& entry,
   if (!decoded) {
     return false;
   }
-  // Times have whole seconds; within one, the order of creation counts. HyperNodes are left alone: their order must not matter.
+  // Times have whole seconds; within one, the order of creation counts. HyperNodes are left alone:
+  // their order must not matter.
   constexpr uint64_t kLastNano = 999'999'999;
   if (key.kind != "HyperNode") {
     std::visit(
@@ -59,7 +61,8 @@ bool ApplyToState(cluster::State& state, const Key& key, const Entry& entry,
         },
         decoded->object);
   }
-  if (auto* pod = std::get_if<api::Pod>(&decoded->object); pod != nullptr && !scheduler_name.empty()) {
+  if (auto* pod = std::get_if<api::Pod>(&decoded->object);
+      pod != nullptr && !scheduler_name.empty()) {
     pod->scheduler_name = scheduler_name;
   }
   state.Apply(decoded->object);
@@ -117,7 +120,8 @@ Status Simulator::EvictPod(const std::string& ns, const std::string& name, std::
   return RunUntilQuiet(false);
 }
 
-// Time never runs behind what it is given: objects made from now on are younger than those of a dump.
+// Time never runs behind what it is given: objects made from now on are younger than those of a
+// dump.
 void Simulator::FollowGivenTimes(const Manifest& manifest) {
   for (const ManifestObject& item : manifest.objects) {
     const Result<Time> created = ParseRfc3339(Text(item.object, {"metadata", "creationTimestamp"}));
@@ -129,7 +133,8 @@ void Simulator::FollowGivenTimes(const Manifest& manifest) {
   }
 }
 
-// Manifests written by hand name owners without a uid, or give no uid to an owner that others know by one.
+// Manifests written by hand name owners without a uid, or give no uid to an owner that others know
+// by one.
 void Simulator::ResolveOwners(const Manifest& manifest) {
   for (const ManifestObject& item : manifest.objects) {
     for (const Json& owner : List(item.object, {"metadata", "ownerReferences"})) {
@@ -152,8 +157,8 @@ void Simulator::ApplyObjects(const Manifest& manifest) {
     } else if (world_.store.Find(item.key) != nullptr) {
       world_.Delete(item.key, true);
     } else {
-      world_.Warn(fmt::format("{}: nothing to delete",
-                              ToText({item.origin, Describe(item.object), ""})));
+      world_.Warn(
+          fmt::format("{}: nothing to delete", ToText({item.origin, Describe(item.object), ""})));
     }
   }
   for (const ManifestObject& item : manifest.objects) {
@@ -194,9 +199,10 @@ Status Simulator::Settle() {
   while (true) {
     if (!controllers_.Settle()) {
       if (world_.visits >= World::kMaxVisits) {
-        return Fail(ErrorCode::kTooLarge,
-                    "given up: too many pods come and go one after the other (large StatefulSets or "
-                    "Jobs with many completions)");
+        return Fail(
+            ErrorCode::kTooLarge,
+            "given up: too many pods come and go one after the other (large StatefulSets or "
+            "Jobs with many completions)");
       }
       return Fail(ErrorCode::kTooLarge,
                   fmt::format("the controllers did not come to rest within {} rounds",
@@ -209,10 +215,11 @@ Status Simulator::Settle() {
     const int64_t bound = CarryOut(scheduler_->Run(world_.now));
     idle = bound > 0 ? 0 : idle + 1;
     if (++decisions_ > kMaxDecisions || idle > kMaxIdleDecisions) {
-      return Fail(ErrorCode::kTooLarge,
-                  fmt::format("the cluster does not become quiet: {} decisions, the last {} without "
-                              "a bind",
-                              decisions_, idle));
+      return Fail(
+          ErrorCode::kTooLarge,
+          fmt::format("the cluster does not become quiet: {} decisions, the last {} without "
+                      "a bind",
+                      decisions_, idle));
     }
   }
 }
@@ -282,7 +289,8 @@ void Simulator::Bind(const sched::Bind& bind, const std::string& scheduler) {
   Set(pod, {"spec", "nodeName"}, node);
   MarkRunning(pod, world_.now);
   world_.Record(pod, "Normal", "Scheduled",
-                fmt::format("Successfully assigned {}/{} to {}", key.ns, key.name, node), scheduler);
+                fmt::format("Successfully assigned {}/{} to {}", key.ns, key.name, node),
+                scheduler);
 }
 
 void Simulator::Report(const sched::GangReport& report) {
@@ -464,7 +472,8 @@ std::string Simulator::Snapshot() const {
   std::vector<const Entry*> order;
   world_.store.EachObject([&](const Key&, const Entry& entry) { order.push_back(&entry); });
   // Kind before group: a reader looks for "Pod", not for the core group.
-  std::vector<std::pair<std::tuple<std::string, std::string, std::string, std::string>, const Entry*>>
+  std::vector<
+      std::pair<std::tuple<std::string, std::string, std::string, std::string>, const Entry*>>
       sorted;
   sorted.reserve(order.size());
   for (const Entry* entry : order) {

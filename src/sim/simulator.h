@@ -1,7 +1,9 @@
-// A cluster in virtual time: manifests in, controllers and the scheduler at work until nothing is left to do, then the picture.
+// A cluster in virtual time: manifests in, controllers and the scheduler at work until nothing is
+// left to do, then the picture.
 //
-// One step: the objects are applied; controllers make what they own; the scheduler decides; its binds are carried out and the pods run at
-// once. When nothing changes any more and a pod waits that a completion could help, time jumps to the next end of a run time.
+// One step: the objects are applied; controllers make what they own; the scheduler decides; its
+// binds are carried out and the pods run at once. When nothing changes any more and a pod waits
+// that a completion could help, time jumps to the next end of a run time.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +34,13 @@ class Simulator {
  public:
   explicit Simulator(SimulatorOptions options = {});
 
-  // Applies one step and runs until the cluster is quiet. An error means that it did not become so within the bounds below.
+  // Applies one step and runs until the cluster is quiet. An error means that it did not become so
+  // within the bounds below.
   Status ApplyStep(const Manifest& manifest);
   // Lets all run times end, whoever waits.
   Status Drain();
-  // Evicts a pod for the reason given and runs until quiet; pods with an owner or marked `recreate` come back.
+  // Evicts a pod for the reason given and runs until quiet; pods with an owner or marked `recreate`
+  // come back.
   Status EvictPod(const std::string& ns, const std::string& name, std::string_view why);
 
   // All objects as a v1 List, sorted by kind, namespace and name.
@@ -87,7 +91,8 @@ class Simulator {
   std::set<GangId> hopeful_;  // wait for something that may come with time
 };
 
-// Puts an object into the scheduler's state, with ages that keep the order of creation within one second. False when it cannot be decoded.
+// Puts an object into the scheduler's state, with ages that keep the order of creation within one
+// second. False when it cannot be decoded.
 bool ApplyToState(cluster::State& state, const Key& key, const Entry& entry,
                   const std::string& scheduler_name);
 

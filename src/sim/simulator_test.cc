@@ -18,13 +18,15 @@ std::string BarePod(std::string_view name, int cpu, std::string_view annotations
                     std::string_view more_spec = "") {
   return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + std::string(name) +
          ", annotations: {" + std::string(annotations) + "}}\nspec: {schedulerName: volcano" +
-         std::string(more_spec) + ", containers: [{name: c, image: i, resources: {requests: {cpu: \"" +
-         std::to_string(cpu) + "\"}}}]}\n";
+         std::string(more_spec) +
+         ", containers: [{name: c, image: i, resources: {requests: {cpu: \"" + std::to_string(cpu) +
+         "\"}}}]}\n";
 }
 
 std::string Delete(std::string_view api_version, std::string_view kind, std::string_view name) {
   return "---\napiVersion: " + std::string(api_version) + "\nkind: " + std::string(kind) +
-         "\nmetadata: {name: " + std::string(name) + ", annotations: {hopwise.dev/simulate: delete}}\n";
+         "\nmetadata: {name: " + std::string(name) +
+         ", annotations: {hopwise.dev/simulate: delete}}\n";
 }
 
 std::string VcJob(std::string_view name, int replicas, int cpu, std::string_view annotations = "") {
@@ -43,7 +45,8 @@ TEST(Step, ABoundPodRunsAtOnceWithConditionsAndAnEvent) {
   ASSERT_NE(scheduled, nullptr);
   EXPECT_EQ(Text(*scheduled, {"status"}), "True");
   EXPECT_EQ(Text(*scheduled, {"lastTransitionTime"}), "2026-01-01T00:00:00Z");
-  EXPECT_THAT(cluster.EventsOf("p"), ElementsAre("Scheduled: Successfully assigned default/p to n1"));
+  EXPECT_THAT(cluster.EventsOf("p"),
+              ElementsAre("Scheduled: Successfully assigned default/p to n1"));
 }
 
 TEST(Step, APodThatDoesNotFitSaysWhyOnce) {
@@ -81,7 +84,8 @@ TEST(Step, ALaterApplyKeepsWhatTheClusterWrote) {
 
 TEST(Step, PodsOfOtherSchedulersAreLeftAloneUnlessAsked) {
   const std::string yaml = Nodes("n", 1) +
-                           "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
+                           "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: "
+                           "{containers: [{name: c, image: i}]}\n";
   Cluster cluster;
   cluster.Step(yaml);
   EXPECT_EQ(cluster.PhaseOf("p"), "Pending");
@@ -108,12 +112,14 @@ TEST(Time, JumpsToTheEndThatHelpsAWaitingPod) {
   EXPECT_EQ(cluster.PhaseOf("second"), "Running");
   EXPECT_EQ(FormatRfc3339(cluster.simulator.now()), "2026-01-01T00:01:30Z");
   const Json second = cluster.Pod("second");
-  EXPECT_EQ(Text(*ConditionOf(second, "PodScheduled"), {"lastTransitionTime"}), "2026-01-01T00:01:30Z");
+  EXPECT_EQ(Text(*ConditionOf(second, "PodScheduled"), {"lastTransitionTime"}),
+            "2026-01-01T00:01:30Z");
 }
 
 TEST(Time, DoesNotJumpForAPodThatCanNeverRun) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) + BarePod("runs", 4, "hopwise.dev/run-time: 10s") + BarePod("giant", 99));
+  cluster.Step(Nodes("n", 1) + BarePod("runs", 4, "hopwise.dev/run-time: 10s") +
+               BarePod("giant", 99));
   EXPECT_EQ(cluster.PhaseOf("runs"), "Running");
   EXPECT_EQ(cluster.PhaseOf("giant"), "Pending");
 }
@@ -127,7 +133,8 @@ TEST(Time, DrainLetsEverythingEnd) {
   EXPECT_EQ(Text(job, {"status", "state", "phase"}), "Completed");
   EXPECT_EQ(Number(job, {"status", "succeeded"}, 0), 2);
   const std::string group = cluster.Names(kVolcanoScheduling, "PodGroup").at(0);
-  EXPECT_EQ(Text(*cluster.Find(kVolcanoScheduling, "PodGroup", group), {"status", "phase"}), "Completed");
+  EXPECT_EQ(Text(*cluster.Find(kVolcanoScheduling, "PodGroup", group), {"status", "phase"}),
+            "Completed");
 }
 
 TEST(Time, PodsThatAreAlwaysStartedAgainNeverEnd) {
@@ -136,7 +143,8 @@ TEST(Time, PodsThatAreAlwaysStartedAgainNeverEnd) {
                BarePod("p", 1, "hopwise.dev/run-time: 5s", ", restartPolicy: Always"));
   ASSERT_TRUE(cluster.simulator.Drain());
   EXPECT_EQ(cluster.PhaseOf("p"), "Running");
-  EXPECT_THAT(cluster.simulator.TakeWarnings(), Contains(HasSubstr("hopwise.dev/run-time is ignored")));
+  EXPECT_THAT(cluster.simulator.TakeWarnings(),
+              Contains(HasSubstr("hopwise.dev/run-time is ignored")));
 }
 
 TEST(Deletion, ADeletedPodOfAJobComesBackAsANewOne) {
@@ -151,9 +159,12 @@ TEST(Deletion, ADeletedPodOfAJobComesBackAsANewOne) {
 TEST(Deletion, AnOwnerTakesItsDependentsAlong) {
   Cluster cluster;
   cluster.Step(Nodes("n", 2) + VcJob("j", 2, 1) +
-               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, selector: "
-               "{matchLabels: {app: test}}, template: " + Template(1) + "}\n");
-  cluster.Step(Delete("batch.volcano.sh/v1alpha1", "Job", "j") + Delete("apps/v1", "Deployment", "web"));
+               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: "
+               "{replicas: 2, selector: "
+               "{matchLabels: {app: test}}, template: " +
+               Template(1) + "}\n");
+  cluster.Step(Delete("batch.volcano.sh/v1alpha1", "Job", "j") +
+               Delete("apps/v1", "Deployment", "web"));
   EXPECT_THAT(cluster.PodNames(), IsEmpty());
   EXPECT_THAT(cluster.Names(kVolcanoScheduling, "PodGroup"), IsEmpty());
   EXPECT_THAT(cluster.Names(kApps, "ReplicaSet"), IsEmpty());
@@ -161,8 +172,8 @@ TEST(Deletion, AnOwnerTakesItsDependentsAlong) {
 
 TEST(Deletion, PodsOfADeletedNodeAreMadeAgainElsewhereWithoutEviction) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) + VcJob("j", 1, 4) + BarePod("kept", 0, "hopwise.dev/simulate: recreate") +
-               BarePod("lost", 0));
+  cluster.Step(Nodes("n", 1) + VcJob("j", 1, 4) +
+               BarePod("kept", 0, "hopwise.dev/simulate: recreate") + BarePod("lost", 0));
   cluster.Step(Nodes("m", 1) + Delete("v1", "Node", "n1"));
   EXPECT_EQ(cluster.NodeOf("j-w-0"), "m1");
   EXPECT_EQ(cluster.NodeOf("kept"), "m1");
@@ -173,12 +184,14 @@ TEST(Deletion, PodsOfADeletedNodeAreMadeAgainElsewhereWithoutEviction) {
 TEST(Deletion, WhatIsNotThereIsNamed) {
   Cluster cluster;
   cluster.Step(Delete("v1", "Pod", "ghost"));
-  EXPECT_THAT(cluster.simulator.TakeWarnings(), ElementsAre(HasSubstr("Pod default/ghost: nothing to delete")));
+  EXPECT_THAT(cluster.simulator.TakeWarnings(),
+              ElementsAre(HasSubstr("Pod default/ghost: nothing to delete")));
 }
 
 TEST(Eviction, IsAnEventAndARecreatedPodComesBack) {
   Cluster cluster;
-  cluster.Step(Nodes("n", 1) + BarePod("again", 1, "hopwise.dev/simulate: recreate") + BarePod("gone", 1));
+  cluster.Step(Nodes("n", 1) + BarePod("again", 1, "hopwise.dev/simulate: recreate") +
+               BarePod("gone", 1));
   const std::string uid = Uid(cluster.Pod("again"));
   ASSERT_TRUE(cluster.simulator.EvictPod("default", "again", "preempt"));
   ASSERT_TRUE(cluster.simulator.EvictPod("default", "gone", "preempt"));
@@ -192,11 +205,18 @@ TEST(Eviction, IsAnEventAndARecreatedPodComesBack) {
 TEST(Adoption, ADumpOfTheClusterIsAFixPoint) {
   Cluster cluster;
   cluster.Step(Nodes("n", 3) + VcJob("j", 2, 1) + VcJob("waits", 2, 9) +
-               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, selector: "
-               "{matchLabels: {app: test}}, template: " + Template(1) + "}\n"
-               "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 2, selector: "
-               "{matchLabels: {app: test}}, template: " + Template(1) + "}\n"
-               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: b}\nspec: {completions: 2, parallelism: 2, template: " +
+               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: "
+               "{replicas: 2, selector: "
+               "{matchLabels: {app: test}}, template: " +
+               Template(1) +
+               "}\n"
+               "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: "
+               "{replicas: 2, selector: "
+               "{matchLabels: {app: test}}, template: " +
+               Template(1) +
+               "}\n"
+               "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: b}\nspec: {completions: 2, "
+               "parallelism: 2, template: " +
                Template(1) + "}\n");
   const std::vector<std::string> before = cluster.PodNames();
   Cluster replay;
@@ -206,7 +226,8 @@ TEST(Adoption, ADumpOfTheClusterIsAFixPoint) {
     EXPECT_EQ(replay.NodeOf(name), cluster.NodeOf(name));
     EXPECT_EQ(Uid(replay.Pod(name)), Uid(cluster.Pod(name)));
   }
-  EXPECT_EQ(replay.Names(kVolcanoScheduling, "PodGroup"), cluster.Names(kVolcanoScheduling, "PodGroup"));
+  EXPECT_EQ(replay.Names(kVolcanoScheduling, "PodGroup"),
+            cluster.Names(kVolcanoScheduling, "PodGroup"));
   EXPECT_EQ(replay.Names(kApps, "ReplicaSet"), cluster.Names(kApps, "ReplicaSet"));
   EXPECT_EQ(replay.Names("", "Event"), cluster.Names("", "Event"));
 }
@@ -223,12 +244,16 @@ TEST(Adoption, PodsNamedAsTheJobWouldNameThemAreTaken) {
 TEST(Adoption, PodsOfAnUnseenReplicaSetCountForTheirDeployment) {
   Cluster cluster;
   const std::string pod =
-      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-6f9c-abcde, labels: {app: test, pod-template-hash: 6f9c}, "
-      "ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-6f9c, uid: some-uid, controller: true}]}\n"
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-6f9c-abcde, labels: {app: test, "
+      "pod-template-hash: 6f9c}, "
+      "ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-6f9c, uid: some-uid, "
+      "controller: true}]}\n"
       "spec: {schedulerName: volcano, nodeName: n1, containers: [{name: main, image: pause}]}\n";
   cluster.Step(Nodes("n", 1) + pod +
-               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, selector: "
-               "{matchLabels: {app: test}}, template: " + Template(1) + "}\n");
+               "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: "
+               "{replicas: 2, selector: "
+               "{matchLabels: {app: test}}, template: " +
+               Template(1) + "}\n");
   EXPECT_THAT(cluster.Names(kApps, "ReplicaSet"), ElementsAre("web-6f9c"));
   EXPECT_EQ(cluster.PodNames().size(), 2U);
   EXPECT_EQ(cluster.NodeOf("web-6f9c-abcde"), "n1");
@@ -237,7 +262,8 @@ TEST(Adoption, PodsOfAnUnseenReplicaSetCountForTheirDeployment) {
 TEST(Adoption, APodGroupOfTheOlderNamingServesTheJob) {
   Cluster cluster;
   cluster.Step(Nodes("n", 1) +
-               "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: j}\nspec: {minMember: 1}\n" +
+               "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: "
+               "j}\nspec: {minMember: 1}\n" +
                VcJob("j", 1, 1));
   EXPECT_THAT(cluster.Names(kVolcanoScheduling, "PodGroup"), ElementsAre("j"));
   EXPECT_EQ(Annotation(cluster.Pod("j-w-0"), "scheduling.k8s.io/group-name"), "j");
@@ -247,7 +273,8 @@ TEST(Odd, PodsOnUnknownNodesAreNamedAndStartWhenTheNodeComes) {
   Cluster cluster;
   cluster.Step(BarePod("p", 1, "", ", nodeName: late1"));
   EXPECT_EQ(cluster.PhaseOf("p"), "Pending");
-  EXPECT_THAT(cluster.simulator.TakeWarnings(), ElementsAre(HasSubstr("node late1, which does not exist")));
+  EXPECT_THAT(cluster.simulator.TakeWarnings(),
+              ElementsAre(HasSubstr("node late1, which does not exist")));
   cluster.Step(Nodes("late", 1));
   EXPECT_EQ(cluster.PhaseOf("p"), "Running");
 }
@@ -279,22 +306,26 @@ TEST(Topology, FaultsAreConditionsAndEventsOfTheHyperNode) {
 }
 
 TEST(Snapshot, TwoRunsAreByteIdentical) {
-  const std::string yaml = Nodes("n", 3) + VcJob("j", 3, 2, "hopwise.dev/run-time: 7s") +
-                           VcJob("k", 3, 2) + BarePod("p", 1) +
-                           "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3, "
-                           "selector: {matchLabels: {app: test}}, template: " + Template(1) + "}\n";
+  const std::string yaml =
+      Nodes("n", 3) + VcJob("j", 3, 2, "hopwise.dev/run-time: 7s") + VcJob("k", 3, 2) +
+      BarePod("p", 1) +
+      "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3, "
+      "selector: {matchLabels: {app: test}}, template: " +
+      Template(1) + "}\n";
   Cluster first;
   Cluster second;
   first.Step(yaml);
   second.Step(yaml);
   EXPECT_EQ(first.simulator.Snapshot(), second.simulator.Snapshot());
-  EXPECT_EQ(Dump(ToJson(MakeReport(first.simulator), {})), Dump(ToJson(MakeReport(second.simulator), {})));
+  EXPECT_EQ(Dump(ToJson(MakeReport(first.simulator), {})),
+            Dump(ToJson(MakeReport(second.simulator), {})));
 }
 
 TEST(Queues, StatusTellsStateAndUse) {
   Cluster cluster;
   cluster.Step(Nodes("n", 1) +
-               "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: default}\nspec: {weight: 1}\n" +
+               "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: "
+               "default}\nspec: {weight: 1}\n" +
                VcJob("j", 2, 1));
   const Json& queue = *cluster.Find(kVolcanoScheduling, "Queue", "default", "");
   EXPECT_EQ(Text(queue, {"status", "state"}), "Open");

@@ -26,7 +26,8 @@ bool HasController(const Json& object) {
 
 std::vector<Key> AsVector(const std::set<Key>& keys) { return {keys.begin(), keys.end()}; }
 
-// Text maps of the old object that its last manifest did not hold: somebody else wrote them, and they stay.
+// Text maps of the old object that its last manifest did not hold: somebody else wrote them, and
+// they stay.
 void KeepForeign(const Json& old_object, const Json& applied, std::string_view field, Json& next) {
   const Json* old_map = Get(old_object, {"metadata", field});
   if (old_map == nullptr || !old_map->is_object()) {
@@ -219,7 +220,8 @@ const Entry& Store::Apply(Json manifest, Time now) {
     }
     if (Get(manifest, {"spec"}) != nullptr && Get(entry.object, {"spec"}) != nullptr &&
         manifest["spec"] != entry.object["spec"]) {
-      Set(manifest, {"metadata", "generation"}, Number(manifest, {"metadata", "generation"}, 0) + 1);
+      Set(manifest, {"metadata", "generation"},
+          Number(manifest, {"metadata", "generation"}, 0) + 1);
     }
   }
   Unindex(key, entry);

@@ -1,4 +1,5 @@
-// The virtual API server: objects by kind and name, with uids, versions, owners, and a log of what changed.
+// The virtual API server: objects by kind and name, with uids, versions, owners, and a log of what
+// changed.
 #pragma once
 
 #include <compare>
@@ -37,14 +38,15 @@ inline constexpr std::string_view kLws = "leaderworkerset.x-k8s.io";
 
 Key PodKey(std::string_view ns, std::string_view name);
 Key PodGroupKey(std::string_view ns, std::string_view name);
-// The PodGroup a pod names by annotation (Volcano's) or by label (scheduling.x-k8s.io's), whether or not it exists.
+// The PodGroup a pod names by annotation (Volcano's) or by label (scheduling.x-k8s.io's), whether
+// or not it exists.
 std::optional<Key> GroupKeyOf(const Json& pod);
 
 struct Entry {
   Json object;
   uint64_t sequence = 0;  // order of creation
-  uint64_t rank = 0;      // the sequence that counts when ages are equal: the owner's for a PodGroup
-  Json applied;           // {"annotations": …, "labels": …} as the user last applied them
+  uint64_t rank = 0;  // the sequence that counts when ages are equal: the owner's for a PodGroup
+  Json applied;       // {"annotations": …, "labels": …} as the user last applied them
   std::vector<std::string> owner_uids;  // as indexed
   std::optional<Key> group;             // pods: the PodGroup they name, as indexed
   bool orphan = false;                  // a pod without controller, as indexed
@@ -63,12 +65,15 @@ class Store {
   [[nodiscard]] const Key* FindUid(std::string_view uid) const;
   [[nodiscard]] size_t size() const { return entries_.size(); }
 
-  // Adds an object, filling in uid, creationTimestamp, generation and resourceVersion where they are missing. Precondition: absent.
+  // Adds an object, filling in uid, creationTimestamp, generation and resourceVersion where they
+  // are missing. Precondition: absent.
   const Entry& Create(Json object, Time now, uint64_t rank = 0);
-  // A user's manifest: creates, or replaces as a server-side apply would (uid, creation, status, nodeName and what others wrote into
-  // labels and annotations stay unless the manifest says otherwise). A manifest with another uid stands for a new object.
+  // A user's manifest: creates, or replaces as a server-side apply would (uid, creation, status,
+  // nodeName and what others wrote into labels and annotations stay unless the manifest says
+  // otherwise). A manifest with another uid stands for a new object.
   const Entry& Apply(Json manifest, Time now);
-  // For a change in place of anything but owners and group, which are indexed. Precondition: present.
+  // For a change in place of anything but owners and group, which are indexed. Precondition:
+  // present.
   Json& Edit(const Key& key);
   // Replaces a present object by a changed copy of it.
   void Replace(const Key& key, Json next);

@@ -1,14 +1,14 @@
 // For tests: a simulator fed with YAML text, and short questions about the outcome.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "sim/report.h"
 #include "sim/simulator.h"
@@ -35,8 +35,8 @@ class Cluster {
     EXPECT_TRUE(status) << (status ? "" : status.error().message);
   }
 
-  [[nodiscard]] const Json* Find(std::string_view group, std::string_view kind, std::string_view name,
-                                 std::string_view ns = "default") const {
+  [[nodiscard]] const Json* Find(std::string_view group, std::string_view kind,
+                                 std::string_view name, std::string_view ns = "default") const {
     return simulator.world().store.FindObject(
         {std::string(group), std::string(kind), std::string(ns), std::string(name)});
   }
@@ -51,7 +51,8 @@ class Cluster {
   [[nodiscard]] std::string PhaseOf(std::string_view pod) const {
     return Text(Pod(pod), {"status", "phase"});
   }
-  [[nodiscard]] std::vector<std::string> Names(std::string_view group, std::string_view kind) const {
+  [[nodiscard]] std::vector<std::string> Names(std::string_view group,
+                                               std::string_view kind) const {
     std::vector<std::string> names;
     simulator.world().store.Each(group, kind,
                                  [&](const Key& key, const Entry&) { names.push_back(key.name); });
@@ -90,7 +91,8 @@ inline std::string Nodes(std::string_view prefix, int count, int cpu = 4) {
   return yaml;
 }
 
-// The "template:" of a workload whose pods ask for this much cpu; `annotations` in flow style, may be empty.
+// The "template:" of a workload whose pods ask for this much cpu; `annotations` in flow style, may
+// be empty.
 inline std::string Template(int cpu, std::string_view annotations = "",
                             std::string_view more_spec = "") {
   std::string yaml = "{metadata: {labels: {app: test}";

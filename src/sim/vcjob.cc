@@ -1,11 +1,11 @@
 #include "sim/vcjob.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/quantity.h"
 #include "sim/expand.h"
@@ -17,7 +17,8 @@ VcTask ReadTask(const Json& spec, size_t position) {
   VcTask task;
   task.name = Text(spec, {"name"}, fmt::format("default{}", position));
   if (Get(spec, {"partitionPolicy"}) != nullptr) {
-    task.partition_size = std::max<int64_t>(1, Number(spec, {"partitionPolicy", "partitionSize"}, 1));
+    task.partition_size =
+        std::max<int64_t>(1, Number(spec, {"partitionPolicy", "partitionSize"}, 1));
     task.min_partitions = Replicas(spec, {"partitionPolicy", "minPartitions"}, 0);
     task.partition_topology = Get(spec, {"partitionPolicy", "networkTopology"});
   }
@@ -74,8 +75,8 @@ Json SubGroups(const std::vector<VcTask>& tasks) {
   return policies;
 }
 
-// The requests of the pods that minAvailable counts: the tasks' minimums and then more of the most important
-// tasks; or, when the job wants less than the minimums, only the most important ones.
+// The requests of the pods that minAvailable counts: the tasks' minimums and then more of the most
+// important tasks; or, when the job wants less than the minimums, only the most important ones.
 Json JobMinResources(const Json& job, const std::vector<VcTask>& tasks, int64_t min_available,
                      const std::function<int64_t(const std::string&)>& priority_of) {
   std::vector<std::pair<int64_t, size_t>> order;  // (-priority, position)

@@ -31,7 +31,8 @@ std::string VcPodName(const Json& job, const VcTask& task, int64_t index);
 Json VcPod(const Json& job, const VcTask& task, int64_t index, std::string_view group);
 
 std::string VcPodGroupName(const Json& job);
-// `priority_of`: value of a PriorityClass by name; decides whose requests minResources counts first.
+// `priority_of`: value of a PriorityClass by name; decides whose requests minResources counts
+// first.
 Json VcPodGroup(const Json& job, const std::function<int64_t(const std::string&)>& priority_of);
 
 }  // namespace hopwise::sim

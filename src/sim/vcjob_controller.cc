@@ -1,4 +1,5 @@
-// Volcano's job controller, as far as it makes pods: PodGroup first, pods once the group is admitted, status.
+// Volcano's job controller, as far as it makes pods: PodGroup first, pods once the group is
+// admitted, status.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -15,7 +16,8 @@ namespace {
 std::string JobPhase(const Json& job) { return Text(job, {"status", "state", "phase"}); }
 
 bool IsFinal(const std::string& phase) {
-  constexpr std::array<std::string_view, 4> kFinal = {"Completed", "Failed", "Terminated", "Aborted"};
+  constexpr std::array<std::string_view, 4> kFinal = {"Completed", "Failed", "Terminated",
+                                                      "Aborted"};
   return std::find(kFinal.begin(), kFinal.end(), phase) != kFinal.end();
 }
 
@@ -143,9 +145,8 @@ bool Controllers::DependenciesMet(const Json& job, const std::string& name) {
            CountOf(counts, other, "Running") + CountOf(counts, other, "Succeeded") >=
                found->min_available;
   };
-  return task->depends_on_any
-             ? std::any_of(task->depends_on.begin(), task->depends_on.end(), met)
-             : std::all_of(task->depends_on.begin(), task->depends_on.end(), met);
+  return task->depends_on_any ? std::any_of(task->depends_on.begin(), task->depends_on.end(), met)
+                              : std::all_of(task->depends_on.begin(), task->depends_on.end(), met);
 }
 
 void Controllers::MakeVcPods(const Key& key, const Key& group) {

@@ -1,9 +1,9 @@
 #include "sim/world.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
+
+#include <fmt/format.h>
 
 #include "sim/expand.h"
 #include "sim/names.h"
@@ -128,8 +128,9 @@ void World::Delete(const Key& key, bool by_user) {
     }
     for (const Key& dependent : store.Dependents(Uid(object))) {
       const Entry* found = store.Find(dependent);
-      const bool owned = std::any_of(found->owner_uids.begin(), found->owner_uids.end(),
-                                     [&](const std::string& uid) { return store.FindUid(uid) != nullptr; });
+      const bool owned =
+          std::any_of(found->owner_uids.begin(), found->owner_uids.end(),
+                      [&](const std::string& uid) { return store.FindUid(uid) != nullptr; });
       if (!owned) {
         work.push_back(dependent);
       }
@@ -213,8 +214,7 @@ void World::Warn(std::string text) {
 std::vector<std::string> World::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 int64_t World::PriorityOf(const std::string& priority_class) const {
-  const Json* found =
-      store.FindObject({"scheduling.k8s.io", "PriorityClass", "", priority_class});
+  const Json* found = store.FindObject({"scheduling.k8s.io", "PriorityClass", "", priority_class});
   return found == nullptr ? 0 : Number(*found, {"value"}, 0);
 }
 

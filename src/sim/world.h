@@ -1,4 +1,5 @@
-// What the controllers, the kubelets and the scheduler of the virtual cluster share: objects, time, events.
+// What the controllers, the kubelets and the scheduler of the virtual cluster share: objects, time,
+// events.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace hopwise::sim {
 
-// Pods that controllers may make in one run, so that a Job of a billion completions ends with a word instead of without memory.
+// Pods that controllers may make in one run, so that a Job of a billion completions ends with a
+// word instead of without memory.
 inline constexpr int64_t kMaxPodsMade = 300'000;
 
 class World {
@@ -42,7 +44,8 @@ class World {
   bool MakePodObject(Json pod);
   [[nodiscard]] int64_t pods_made() const { return pods_made_; }
 
-  // Deletes an object and what it owns. Pods marked `recreate` come back Pending, unless a user deleted them.
+  // Deletes an object and what it owns. Pods marked `recreate` come back Pending, unless a user
+  // deleted them.
   void Delete(const Key& key, bool by_user = false);
 
   // An Event about an object; the same again counts up.
@@ -75,8 +78,8 @@ class World {
   std::map<Key, Waiting> waiting;
   // PodGroups that changed, or whose pods did, since the scheduler last ran.
   std::set<Key> touched_groups;
-  // Pods that controllers looked at. Work that grows with its square (a Job of many thousand completions one after the other) is
-  // given up rather than waited for.
+  // Pods that controllers looked at. Work that grows with its square (a Job of many thousand
+  // completions one after the other) is given up rather than waited for.
   int64_t visits = 0;
   static constexpr int64_t kMaxVisits = 100'000'000;
 
@@ -91,7 +94,8 @@ class World {
   int64_t pods_made_ = 0;
 };
 
-// Sets a condition by type; lastTransitionTime moves only with the status. Whether anything but times changed.
+// Sets a condition by type; lastTransitionTime moves only with the status. Whether anything but
+// times changed.
 bool SetCondition(Json& object, std::string_view type, std::string_view status,
                   std::string_view reason, std::string_view message, Time now);
 bool RemoveCondition(Json& object, std::string_view type);

@@ -29,6 +29,7 @@ CLASSES = (
     {"cpu": 4},
     {"gpu": 4, "cpu": 2},
 )
+KINDS = ("one", "one", "two", "groups", "groups", "groups+loose", "policies", "mixed")
 
 
 class Generator:
@@ -63,7 +64,9 @@ class Generator:
         rng = self.rng
         self.sizes = rng.choice([[1], [2], [4], [8], [2, 4], [1, 8], [4, 8]])
         depth = rng.choice([1, 2, 2, 3, 3, 4])
-        self.tiers = sorted(rng.sample(range(1, 8), depth)) if rng.random() < 0.2 else list(range(1, depth + 1))
+        self.tiers = list(range(1, depth + 1))
+        if rng.random() < 0.2:
+            self.tiers = sorted(rng.sample(range(1, 8), depth))
         mixed = rng.random() < 0.3
         largest = rng.choice([2, 3, 4, 8])
         left = rng.randint(2, MOST_NODES)
@@ -108,7 +111,8 @@ class Generator:
         return {"mode": "soft"} if roll < hard + soft else {"mode": "none"}
 
     def _class(self) -> dict[str, int]:
-        fitting = [c for c in CLASSES if c.get("gpu", 0) <= max(self.sizes) and c["cpu"] <= 2 * max(self.sizes)]
+        most = max(self.sizes)
+        fitting = [c for c in CLASSES if c.get("gpu", 0) <= most and c["cpu"] <= 2 * most]
         return self.rng.choice(fitting)
 
     def _add(self, count: int, asks: dict[str, int], **labels: str) -> None:
@@ -132,7 +136,7 @@ class Generator:
         rng = self.rng
         gang = {"policies": []} | self._rule(0.55, 0.45)
         self.case["gang"] = gang
-        kind = rng.choice(["one", "one", "two", "groups", "groups", "groups+loose", "policies", "mixed"])
+        kind = rng.choice(KINDS)
         if kind == "one":
             self._add(rng.randint(1, rng.choice([4, 16])), self._class())
         elif kind == "two":
@@ -146,7 +150,8 @@ class Generator:
         else:
             self._policy("a", 12, False)
             if kind == "groups+loose":
-                self._add(rng.randint(1, 4), rng.choice([self.case["pods"][0]["asks"], self._class()]))
+                asks = rng.choice([self.case["pods"][0]["asks"], self._class()])
+                self._add(rng.randint(1, 4), asks)
         if all(policy["mode"] == "none" for policy in gang["policies"]) and gang["mode"] == "none":
             gang["mode"] = "soft"
         gang["min"] = len(self.case["pods"])

@@ -1,11 +1,12 @@
-// Runs the scheduler on the cases of tests/quality/run.py: a JSON case a line on stdin, a JSON answer
-// a line on stdout. The case's format is described in tests/quality/cases.py.
+// Runs the scheduler on the cases of tests/quality/run.py: a JSON case a line on stdin, a JSON
+// answer a line on stdout. The case's format is described in tests/quality/cases.py.
 #include <cstdint>
 #include <exception>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "api/decode.h"
 #include "cluster/state.h"
@@ -107,12 +108,13 @@ Json Answer(const Json& json) {
   ApplyPods(state, json["pods"], true);
   sched::Scheduler scheduler(state, sched::DefaultConfig());
   const sched::Plan plan = scheduler.Run(Time{2'000});
-  Json answer = {{"id", json["id"]}, {"binds", Json::object()}, {"verdict", "none"}, {"message", ""}};
+  Json answer = {
+      {"id", json["id"]}, {"binds", Json::object()}, {"verdict", "none"}, {"message", ""}};
   for (const sched::GangReport& report : plan.gangs) {
     if (state.gang(report.gang).name != "gang") {
       continue;
     }
-    constexpr const char* kNames[] = {"nothing", "placed",  "never",      "not now",
+    constexpr const char* kNames[] = {"nothing",   "placed",  "never",      "not now",
                                       "undecided", "invalid", "queue limit"};
     answer["verdict"] = kNames[static_cast<size_t>(report.verdict)];
     answer["message"] = report.message;

@@ -181,11 +181,12 @@ def judge(problem: Problem, binds: dict[str, str]) -> tuple[Vector | None, str]:
     for node in set(nodes) - problem.anchor_nodes:
         for rank in range(fabric.domains[fabric.leaf_of[node]].rank):
             cells[rank] += 1
-    return (tuple(sorted(ranks, reverse=True)), fabric.domains[gang_home].rank, tuple(reversed(cells))), ""
+    worst_first = tuple(sorted(ranks, reverse=True))
+    return (worst_first, fabric.domains[gang_home].rank, tuple(reversed(cells))), ""
 
 
 class Search:
-    """The dynamic programme. Digits of a state: waiting pods by (kind, class), then groups by kind."""
+    """The dynamic programme. Digits of a state: waiting pods by kind and class, groups by kind."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -194,7 +195,7 @@ class Search:
         self.tables: dict[int, dict[int, int]] = {}
 
     def _kinds(self) -> None:
-        """Sub-groups that nothing tells apart are one kind; loose pods (and unruled groups) are loose."""
+        """Sub-groups that nothing tells apart are one kind; pods of unruled groups are loose."""
         problem = self.problem
         kinds: dict[Any, int] = {}
         loose = list(problem.loose)
@@ -207,7 +208,7 @@ class Search:
                 loose += group.pods
         self.columns: list[tuple[int, ...]] = []  # what a pod of each state digit asks for
         bounds: list[int] = []
-        self.kinds = []  # [digits of one group's pods, home, limit, groups, digit of whole groups]
+        self.kinds = []  # [digits of a group's pods, home, limit, groups, digit of whole groups]
         for (shape, home, limit), count in kinds.items():
             need = 0
             for asks in sorted(set(shape)):
@@ -289,8 +290,10 @@ class Search:
                     if not self._covers(state, need):
                         continue
                     reached = state + step
-                    if not (reached + self.guard) & self.high and cost + price < table.get(reached, cost + price + 1):
-                        grown[reached] = min(cost + price, grown.get(reached, cost + price))
+                    total = cost + price
+                    fits = not (reached + self.guard) & self.high
+                    if fits and total < table.get(reached, total + 1):
+                        grown[reached] = min(total, grown.get(reached, total))
                 table = table | grown
                 frontier = grown
         return self._prune(d, table)
@@ -340,7 +343,8 @@ class Search:
         best: Vector | None = None
         for d, table in self.tables.items():
             rank = self.fabric.domains[d].rank
-            if rank <= self.problem.limit and self.fabric.contains(d, self.problem.home) and self.target in table:
+            allowed = rank <= self.problem.limit and self.fabric.contains(d, self.problem.home)
+            if allowed and self.target in table:
                 vector = self._vector(d, table[self.target])
                 best = vector if best is None else min(best, vector)
         return best

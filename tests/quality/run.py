@@ -36,7 +36,8 @@ def classify(case: cases.Case, answer: dict) -> tuple[str, str]:
     if not answer["binds"]:
         if best is not None:
             return f"fits, but verdict {answer['verdict']}", f"best {best}; {answer['message']}"
-        if answer["verdict"] == "never" and reference.best(reference.Problem(case | {"fillers": []})) is not None:
+        alone = reference.Problem(case | {"fillers": []})
+        if answer["verdict"] == "never" and reference.best(alone) is not None:
             return "verdict never, but fits once others are gone", answer["message"]
         return "", ""
     vector, broken = reference.judge(problem, answer["binds"])
@@ -97,13 +98,17 @@ def draw(case: cases.Case) -> str:
     return " ".join([one(h["name"]) for h in case["hypernodes"] if h["name"] not in inside] + lone)
 
 
-def show(case: cases.Case, answer: dict, kind: str, detail: str, args: argparse.Namespace) -> None:
-    gang = case["gang"]
-    pods = [f"{p['name']}{p['asks']}{p.get('role', '')}{p.get('part', '')}" + ("@" + p["node"] if p.get("node") else "")
-            for p in case["pods"]]
-    print(f"\n{kind}: {detail}\n  fabric  {draw(case)}\n  gang    {gang}\n  pods    {' '.join(pods)}")
+def show(case: cases.Case, answer: dict, kind: str, detail: str, driver: str) -> None:
+    pods = []
+    for pod in case["pods"]:
+        place = "@" + pod["node"] if pod.get("node") else ""
+        pods.append(f"{pod['name']}{pod['asks']}{pod.get('role', '')}{pod.get('part', '')}{place}")
+    print(f"\n{kind}: {detail}")
+    print(f"  fabric  {draw(case)}")
+    print(f"  gang    {case['gang']}")
+    print(f"  pods    {' '.join(pods)}")
     print(f"  binds   {answer['binds']}")
-    print(f"  replay: {sys.executable} {sys.argv[0]} --driver {args.driver} --cases 1 --seed {case['id']}")
+    print(f"  replay: {sys.argv[0]} --driver {driver} --cases 1 --seed {case['id']}")
 
 
 def main() -> int:
@@ -111,7 +116,7 @@ def main() -> int:
     parser.add_argument("--driver", required=True)
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--show", type=int, default=MOST_SHOWN, help="failing cases shown of each kind")
+    parser.add_argument("--show", type=int, default=MOST_SHOWN, help="cases shown of each kind")
     args = parser.parse_args()
     start = time.monotonic()
     batch = [cases.make(seed) for seed in range(args.seed, args.seed + args.cases)]
@@ -125,11 +130,12 @@ def main() -> int:
         if kind:
             found[kind].append(case["id"])
             if len(found[kind]) <= args.show:
-                show(case, answer, kind, detail, args)
+                show(case, answer, kind, detail, args.driver)
     compared = check_reference(args.seed, min(100, args.cases)) if args.cases > 1 else 0
     placed = sum(1 for answer in answers if answer["binds"])
-    print(f"\nseed {args.seed}, {args.cases} cases: {placed} placed; driver {decided - start:.1f} s, "
-          f"reference {time.monotonic() - decided:.1f} s, checked by brute force on {compared}")
+    print(f"\nseed {args.seed}, {args.cases} cases: {placed} placed; "
+          f"driver {decided - start:.1f} s, reference {time.monotonic() - decided:.1f} s; "
+          f"{compared} small cases agree with brute force")
     for kind, counter in sorted(by_kind.items()):
         wrong = ", ".join(f"{n} {name}" for name, n in sorted(counter.items()) if name)
         print(f"  {kind}: {counter.total()} cases, {wrong or 'all as good as the best'}")
