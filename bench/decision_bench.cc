@@ -164,8 +164,8 @@ double Copy(const std::vector<const Column*>& columns, std::vector<Column>& targ
 
 // --- decisions
 
-// 1,000 shapes that the scheduler knows: half were placed and are gone, half wait for a spine that
-// is larger than any.
+// 1,000 shapes that the scheduler knows: half were placed and are gone, half wait, as they ask for
+// a leaf with more nodes than any has.
 void Crowd(Bed& bed) {
   for (int i = 0; i < kOtherShapes && !bed.crowded; ++i) {
     const bool waits = i % 2 == 0;

@@ -99,10 +99,14 @@ std::vector<bool> HelpedShapes(const std::set<size_t>& leaves) {
   return helped;
 }
 
+// A gang that loses its members one by one is decided because it changed, not woken.
 void Account(const sched::Plan& plan, const std::vector<bool>& helped) {
   ++completions;
   for (const sched::GangReport& report : plan.gangs) {
     const size_t number = bed->NumberOf(report.gang);
+    if (bed->ended < kMembers && number == bed->ending) {
+      continue;
+    }
     ++woken;
     if (report.verdict == sched::Verdict::kPlaced) {
       ++placed;
@@ -149,7 +153,6 @@ double CompleteGang() {
   return AfterCompletion(leaves);
 }
 
-// The PodGroup goes first: what is left of its members runs on as before.
 double CompletePod() {
   if (bed->ended == kMembers) {
     bed->ending = TakeRunning();

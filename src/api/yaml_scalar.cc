@@ -37,6 +37,7 @@ constexpr std::array<Word, 38> kWords = {{
     {"-.Inf", ScalarType::kNotFinite, ""}, {"-.INF", ScalarType::kNotFinite, ""},
 }};
 constexpr size_t kLongestWord = 5;
+constexpr std::string_view kFirstOfWords = "~nNtTyYoOfF.+-";
 
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -166,7 +167,7 @@ std::string Fixed(Float number) {
 
 Scalar ResolvePlain(std::string_view text) {
   if (text.empty()) return {ScalarType::kNull, "null"};
-  if (text.size() <= kLongestWord) {
+  if (text.size() <= kLongestWord && kFirstOfWords.find(text[0]) != std::string_view::npos) {
     for (const Word& word : kWords) {
       if (word.text == text) return {word.type, std::string(word.json)};
     }

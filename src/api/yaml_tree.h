@@ -13,7 +13,7 @@ inline constexpr size_t kMaxYamlDepth = 256;
 inline constexpr size_t kMaxYamlAliases = 10'000;
 // Bytes of JSON that come from aliases, where each node counts as kAliasNodeBytes more, since small
 // ones cost time too; and fields that come from merge keys.
-inline constexpr size_t kMaxAliasBytes = size_t{8} << 20U;
+inline constexpr size_t kMaxAliasBytes = size_t{4} << 20U;
 inline constexpr size_t kAliasNodeBytes = 16;
 inline constexpr size_t kMaxMergedFields = 100'000;
 

@@ -1,5 +1,7 @@
 // The fields of Gang that follow from its members and its PodGroup together.
 #include <algorithm>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "cluster/gangs.h"
@@ -15,14 +17,22 @@ struct RuleMerge {
   std::vector<std::string> warnings;
 };
 
+// Whether `a` forbids more, or comes first among equals: so that which rule a conflict shows does
+// not depend on who came first.
+bool Stricter(const TopologyRule& a, const TopologyRule& b) {
+  constexpr int32_t kNoTier = std::numeric_limits<int32_t>::max();
+  const int32_t tier_a = a.highest_tier.value_or(kNoTier);
+  const int32_t tier_b = b.highest_tier.value_or(kNoTier);
+  return std::tie(b.mode, tier_a, a.highest_tier_name, a.fabric, a.label_keys) <
+         std::tie(a.mode, tier_b, b.highest_tier_name, b.fabric, b.label_keys);
+}
+
 // The one rule that several declarations of a kind agree on.
 void Agree(const TopologyRule& next, TopologyRule& all, RuleMerge& merge) {
-  if (next.mode == TopologyRule::Mode::kNone) return;
-  if (all.mode == TopologyRule::Mode::kNone) {
-    all = next;
-  } else if (all != next) {
-    merge.conflict = "its pods ask for different topologies";
-  }
+  if (next.mode == TopologyRule::Mode::kNone || all == next) return;
+  const bool first = all.mode == TopologyRule::Mode::kNone;
+  if (!first) merge.conflict = "its pods ask for different topologies";
+  if (first || Stricter(next, all)) all = next;
 }
 
 // `hypernodes` and `labels` may both be set; a gang is held by one of them.
@@ -34,8 +44,7 @@ void Choose(const TopologyRule& hypernodes, const TopologyRule& labels, RuleMerg
   if (both && hypernodes.mode == kHard && labels.mode == kHard) {
     merge.conflict =
         "asks for a domain of HyperNodes and, by alibabacloud.com/topology-aware-constraint, for "
-        "one "
-        "of node labels, both hard";
+        "one of node labels, both hard";
   } else if (labels.mode != kNone && (!both || labels.mode == kHard)) {
     merge.rule = labels;
   }

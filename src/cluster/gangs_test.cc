@@ -293,6 +293,19 @@ TEST(LabelGroups, PodsThatAskForDifferentTopologiesWaitInsteadOfLosingOne) {
   EXPECT_EQ(GangOf(state, "l").invalid_reason, "InvalidTopology");
 }
 
+TEST(LabelGroups, AConflictShowsTheStricterRuleWhoeverCameFirst) {
+  for (const bool hard_first : {true, false}) {
+    State state;
+    for (const char* mode : {hard_first ? "hard" : "soft", hard_first ? "soft" : "hard"}) {
+      state.Apply(PodSpec(std::string("l-") + mode)
+                      .LabelGroup("l", "2")
+                      .Annotation("volcano.sh/network-topology-mode", mode));
+    }
+    EXPECT_EQ(GangOf(state, "l").rule.mode, Mode::kHard);
+    EXPECT_EQ(GangOf(state, "l").invalid_reason, "InvalidTopology");
+  }
+}
+
 TEST(LabelGroups, WarningsOfPodsAreTheGroups) {
   State state;
   state.Apply(PodSpec("l-0").Label("pod-group.scheduling.sigs.k8s.io/name", "l"));

@@ -19,7 +19,8 @@ std::string Pick(Prng& prng, const std::vector<std::string>& texts) {
   return texts[prng.Below(texts.size())];
 }
 
-// The objects that exist, by kind and name, and random changes to them.
+// The objects that exist, by kind and name, and random changes to them. No two draws in one call:
+// the order of arguments is the compiler's, and a seed is to mean the same everywhere.
 class World {
  public:
   explicit World(uint64_t seed) : prng_(seed) {}
@@ -34,10 +35,7 @@ class World {
       case 3:
         return Put(state, "queue/", Queue());
       case 4:
-        return Put(
-            state, "class/",
-            PriorityClassSpec(Pick(prng_, {"high", "low"}),
-                              static_cast<int32_t>(prng_.Below(3)) * 10, prng_.Chance(1, 4)));
+        return Put(state, "class/", Class());
       case 5:
       case 6:
         return RemoveAny(state);
@@ -83,7 +81,8 @@ class World {
   }
 
   GroupSpec Group() {
-    GroupSpec group(Pick(prng_, {"g0", "g1"}), static_cast<int32_t>(prng_.Between(0, 4)));
+    const std::string name = Pick(prng_, {"g0", "g1"});
+    GroupSpec group(name, static_cast<int32_t>(prng_.Between(0, 4)));
     group.In(Pick(prng_, {"default", "team", "sub", "absent"}));
     group.meta.uid = Pick(prng_, {"one", "two"});
     if (prng_.Chance(1, 3)) group.Hard(1);
@@ -95,8 +94,15 @@ class World {
     return group;
   }
 
+  api::PriorityClass Class() {
+    const std::string name = Pick(prng_, {"high", "low"});
+    const auto value = static_cast<int32_t>(prng_.Below(3)) * 10;
+    return PriorityClassSpec(name, value, prng_.Chance(1, 4));
+  }
+
   QueueSpec Queue() {
-    QueueSpec queue(Pick(prng_, {"default", "team", "sub"}), Pick(prng_, {"", "team", "sub"}));
+    const std::string name = Pick(prng_, {"default", "team", "sub"});
+    QueueSpec queue(name, Pick(prng_, {"", "team", "sub"}));
     if (prng_.Chance(1, 3)) queue.Capability("nvidia.com/gpu", prng_.Between(0, 9));
     if (prng_.Chance(1, 4)) queue.State(Pick(prng_, {"Closed", "Open"}));
     return queue;

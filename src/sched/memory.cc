@@ -136,9 +136,8 @@ void Memory::Forget(GangId gang) {
     }
   } else if (entry.place == Place::kAlone) {
     alone_.erase(gang);
-  } else {
-    queued_.erase(gang);
   }
+  queued_.erase(gang);
   entry = Entry();
   --sleeping_;
 }

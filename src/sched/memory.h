@@ -43,6 +43,8 @@ class Memory {
   void RememberAlone(GangId gang, const std::vector<ShapeId>& classes);
   // It waits for its queue (or what it names) to change.
   void RememberQueue(GangId gang);
+  // The same, besides what it was remembered for already: either change may help.
+  void RememberQueueToo(GangId gang) { queued_[gang] = true; }
   void Forget(GangId gang);
   void ForgetAll();
 

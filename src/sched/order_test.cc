@@ -47,7 +47,7 @@ TEST_F(OrderTest, GangsGoByPriorityThenAge) {
 
 TEST_F(OrderTest, AGangThatRanAndMissesAMemberGoesBeforeItsEquals) {
   cluster_.Add(Group("old", 1).Created(10)).Pods("old", 1);
-  cluster_.Add(Group("mended", 1).Created(20))
+  cluster_.Add(Group("mended", 2).Created(20))
       .Pods("mended", 1, Ask{.node = "a"})
       .Pods("mended", 1);
   EXPECT_EQ(Order({"old", "mended"}), "mended old");

@@ -63,8 +63,9 @@ class PackerTest : public ::testing::Test {
 TEST_F(PackerTest, PlacesTheRequiredMembers) {
   cluster_.Add(Group("g", 5)).Pods("g", 5);
   EXPECT_TRUE(Pack("g", kL1));
-  EXPECT_EQ(Draw(), "[a:4 b:1]");
   EXPECT_EQ(placement_.members(), 5);
+  EXPECT_EQ(placement_.Nodes().size(), 2U);
+  EXPECT_EQ(trial_->View(0).sums[kL1], 3);
 }
 
 TEST_F(PackerTest, LeavesTheTrialAsItWasWhenTheyDoNotFit) {

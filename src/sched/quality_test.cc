@@ -99,10 +99,11 @@ TEST(Meter, CountsGangsThatNoLongerFitLargestFirst) {
   const Meter meter(room.tree, room.View(), none);
   ASSERT_EQ(meter.size_count(), 3U);  // gangs of 4, 2 and 1
   // Rows: size 4, 2, 1; columns: root, l1, nodes. One pod on a: no gang of 4 at root and leaf, one
-  // of 2 less everywhere, one of 1 less everywhere.
-  EXPECT_EQ(meter.Damage({{room.Node("a"), 1}}), (std::vector<int64_t>{1, 1, 0, 1, 1, 1, 1, 1, 1}));
+  // of 2 less everywhere, one of 1 less everywhere. Last row: room left in the opened domains.
+  EXPECT_EQ(meter.Damage({{room.Node("a"), 1}}),
+            (std::vector<int64_t>{1, 1, 0, 1, 1, 1, 1, 1, 1, 3, 3, 0}));
   EXPECT_EQ(meter.DamageAbove(room.Domain("l1"), 1),
-            (std::vector<int64_t>{1, 1, 0, 1, 1, 0, 1, 1, 0}));
+            (std::vector<int64_t>{1, 1, 0, 1, 1, 0, 1, 1, 0, 3, 3, 0}));
 }
 
 TEST(Meter, SeesTheSameDamageFromCountsAndFromViews) {

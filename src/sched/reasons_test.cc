@@ -144,7 +144,9 @@ TEST(Reasons, DoNotOverflowOnHugeAmounts) {
   TestCluster cluster(kPicture);
   cluster.state.Apply(QueueOf("q", 9'000'000'000'000'000'000));
   cluster.Add(Group("g", 2).In("q").Hard(1)).Pods("g", 2, Ask{.gpu = 8'000'000'000'000'000'000});
-  EXPECT_EQ(Told(cluster, "g").verdict, Verdict::kNever);
+  const GangReport& report = Told(cluster, "g");
+  EXPECT_EQ(report.verdict, Verdict::kNever);
+  EXPECT_THAT(report.message, HasSubstr("takes 0 even when empty; short of gpu by"));
 }
 
 }  // namespace

@@ -266,7 +266,7 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   if (trimmed && report.binds.empty()) {
     report.message = QueueProblem(state, state.gang(id).queue, Amounts(state, demand, asked));
     report.reason = "QueueOverLimit";
-    memory.RememberQueue(id);
+    memory.RememberQueueToo(id);
   }
   return report;
 }

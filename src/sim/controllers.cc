@@ -82,21 +82,21 @@ std::vector<Change> Controllers::TakeChanges() {
 }
 
 void Controllers::Reconcile(const Key& key) {
-  if (key.kind == "Pod") {
+  if (key.kind == "Pod" && key.group.empty()) {
     ReconcilePod(key);
-  } else if (key.kind == "PodGroup") {
+  } else if (IsPodGroup(key)) {
     ReconcilePodGroup(key);
   } else if (key.kind == "Job" && key.group == kVolcanoBatch) {
     ReconcileVcJob(key);
-  } else if (key.kind == "Job") {
+  } else if (key.kind == "Job" && key.group == kBatch) {
     ReconcileBatchJob(key);
-  } else if (key.kind == "Deployment") {
+  } else if (key.kind == "Deployment" && key.group == kApps) {
     ReconcileDeployment(key);
-  } else if (key.kind == "ReplicaSet") {
+  } else if (key.kind == "ReplicaSet" && key.group == kApps) {
     ReconcileReplicaSet(key);
-  } else if (key.kind == "StatefulSet") {
+  } else if (key.kind == "StatefulSet" && key.group == kApps) {
     ReconcileStatefulSet(key);
-  } else if (key.kind == "LeaderWorkerSet") {
+  } else if (key.kind == "LeaderWorkerSet" && key.group == kLws) {
     ReconcileLws(key);
   }
 }

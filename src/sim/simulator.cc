@@ -19,10 +19,11 @@ namespace {
 constexpr int64_t kLatestFollowed = 4'102'444'800LL * 1'000'000'000LL;
 
 bool MattersToState(const Key& key) {
-  return (key.group.empty() &&
-          (key.kind == "Node" || key.kind == "Pod" || key.kind == "Namespace")) ||
-         key.kind == "PodGroup" || key.kind == "Queue" || key.kind == "HyperNode" ||
-         key.kind == "PriorityClass";
+  const bool core = key.kind == "Node" || key.kind == "Pod" || key.kind == "Namespace";
+  return (key.group.empty() && core) || IsPodGroup(key) ||
+         (key.kind == "Queue" && key.group == kVolcanoScheduling) ||
+         (key.kind == "HyperNode" && key.group == kVolcanoTopology) ||
+         (key.kind == "PriorityClass" && key.group == "scheduling.k8s.io");
 }
 
 void RemoveFromState(cluster::State& state, const Key& key) {

@@ -94,6 +94,11 @@ Key PodGroupKey(std::string_view ns, std::string_view name) {
   return {std::string(kVolcanoScheduling), "PodGroup", std::string(ns), std::string(name)};
 }
 
+bool IsPodGroup(const Key& key) {
+  return key.kind == "PodGroup" &&
+         (key.group == kVolcanoScheduling || key.group == kSchedulerPlugins);
+}
+
 std::optional<Key> GroupKeyOf(const Json& pod) {
   if (std::string name = Annotation(pod, "scheduling.k8s.io/group-name"); !name.empty()) {
     return PodGroupKey(Namespace(pod), name);

@@ -38,6 +38,8 @@ inline constexpr std::string_view kLws = "leaderworkerset.x-k8s.io";
 
 Key PodKey(std::string_view ns, std::string_view name);
 Key PodGroupKey(std::string_view ns, std::string_view name);
+// Kinds of other projects share these names: the group counts.
+bool IsPodGroup(const Key& key);
 // The PodGroup a pod names by annotation (Volcano's) or by label (scheduling.x-k8s.io's), whether
 // or not it exists.
 std::optional<Key> GroupKeyOf(const Json& pod);

@@ -108,7 +108,7 @@ Key Controllers::EnsureVcPodGroup(const Key& key) {
   std::vector<Key> candidates = {PodGroupKey(key.ns, VcPodGroupName(job)),
                                  PodGroupKey(key.ns, key.name)};
   for (const Key& dependent : world_.store.Dependents(Uid(job))) {
-    if (dependent.kind == "PodGroup") {
+    if (IsPodGroup(dependent)) {
       candidates.push_back(dependent);
     }
   }

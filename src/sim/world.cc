@@ -65,7 +65,7 @@ void World::MarkChanged(const Change& change) {
       MarkDirty(*group);
       touched_groups.insert(*group);
     }
-  } else if (key.kind == "PodGroup") {
+  } else if (IsPodGroup(key)) {
     MarkDirty(key);
     MarkOwner(*object);
     touched_groups.insert(key);
@@ -138,7 +138,7 @@ void World::Delete(const Key& key, bool by_user) {
     if (at.kind == "Node" && at.group.empty()) {
       DeletePodsOn(at.name);
     }
-    if (at.kind == "PodGroup") {
+    if (IsPodGroup(at)) {
       waiting.erase(at);
       admitted.erase(Uid(object));
     }
