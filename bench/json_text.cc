@@ -239,13 +239,13 @@ std::string MakePage(const std::vector<Piece>& item, std::string_view kind, size
 std::string GangName(size_t gang) { return "train-" + std::to_string(gang); }
 
 std::string NodePage(size_t first, size_t count) {
-  static const std::vector<Piece> item = Cut(kNode);
-  return MakePage(item, "NodeList", first, count);
+  static const std::vector<Piece> kItem = Cut(kNode);
+  return MakePage(kItem, "NodeList", first, count);
 }
 
 std::string PodPage(size_t first, size_t count) {
-  static const std::vector<Piece> item = Cut(kPod);
-  return MakePage(item, "PodList", first, count);
+  static const std::vector<Piece> kItem = Cut(kPod);
+  return MakePage(kItem, "PodList", first, count);
 }
 
 }  // namespace hopwise::bench

@@ -28,6 +28,7 @@ constexpr int32_t kMembers = 8;
 constexpr int64_t kGpusPerMember = 4;
 constexpr int kWholeGangs = 50;   // completions of all members at once
 constexpr int kSinglePods = 400;  // completions of one member after the other
+constexpr int kRoomFreed = kWholeGangs + kSinglePods / kMembers;  // in gangs
 constexpr uint64_t kSeed = 4;
 
 // 10,000 nodes in leaves of 16: four gangs to a leaf.
@@ -216,12 +217,12 @@ void Register() {
 
 void Judge(Report& report) {
   report.TargetAtLeast("pending_decided", static_cast<double>(decided), kGangs);
-  report.TargetAtLeast("pending_placed", static_cast<double>(placed_at_first), kGangs / 4);
+  report.TargetAtLeast("pending_placed", static_cast<double>(placed_at_first), kGangs / 4.0);
   report.Figure("pending_decide_all_ms", samples.Min("decide_all") / 1000, 2000);
   report.Target("completion_woken_in_vain", static_cast<double>(useless), 0);
   // Each gang that has ended in full makes room for one.
   report.TargetAtLeast("completion_placed", static_cast<double>(placed),
-                       kWholeGangs + kSinglePods / kMembers);
+                       static_cast<double>(kRoomFreed));
   const auto count = static_cast<double>(completions);
   report.Figure("completion_woken_per_completion", static_cast<double>(woken) / count);
   report.Figure("completion_gang_us", samples.Median("complete_gang"), 1000);

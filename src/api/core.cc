@@ -10,8 +10,9 @@ bool Tolerates(const Toleration& toleration, const Taint& taint) {
 
 bool IsReady(const Node& node) {
   for (const Condition& condition : node.conditions) {
-    if (condition.type == "Ready")
+    if (condition.type == "Ready") {
       return condition.status != "False" && condition.status != "Unknown";
+    }
   }
   return true;
 }

@@ -118,6 +118,11 @@ bool JsonValue::ReadScalarText(std::string_view& out) {
   return true;
 }
 
+bool JsonValue::TakeNull(bool& is_null) {
+  const auto error = value_.is_null().get(is_null);
+  return error == simdjson::SUCCESS || FailSyntax(error);
+}
+
 bool JsonValue::TakeRawObject(std::string_view& out, simdjson::ondemand::object& object) {
   if (first() != '{') return FailType("an object");
   auto error = value_.get_object().get(object);

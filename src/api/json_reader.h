@@ -81,6 +81,8 @@ class JsonValue {
  private:
   friend class JsonObject;
   bool FailSyntax(simdjson::error_code code) { return context_.FailSyntax(path_, code); }
+  // Moves past a null; a value that merely begins like one is an error.
+  bool TakeNull(bool& is_null);
   bool TakeRawObject(std::string_view& out, simdjson::ondemand::object& object);
 
   simdjson::ondemand::value value_;
@@ -130,11 +132,7 @@ bool JsonObject::ForEachFieldOrNull(Visit visit) {
     const JsonPath step{path_, key, -1};
     JsonValue value(field.value(), &step, context_);
     bool is_null = false;
-    if (value.first() == 'n') {
-      if ((error = value.value_.is_null().get(is_null)) != simdjson::SUCCESS) {
-        return context_.FailSyntax(&step, error);
-      }
-    }
+    if (value.first() == 'n' && !value.TakeNull(is_null)) return false;
     if (!visit(key, is_null ? nullptr : &value)) return false;
   }
   return true;
@@ -209,17 +207,12 @@ bool JsonValue::ForEachItem(Visit visit) {
   for (auto result : array) {
     ++step.index;
     simdjson::ondemand::value element;
-    auto error = std::move(result).get(element);
+    const auto error = std::move(result).get(element);
     if (error != simdjson::SUCCESS) return FailSyntax(error);
     JsonValue value(element, &step, context_);
-    if (value.first() == 'n') {
-      bool is_null = false;
-      if ((error = value.value_.is_null().get(is_null)) != simdjson::SUCCESS) {
-        return value.FailSyntax(error);
-      }
-      continue;
-    }
-    if (!visit(value)) return false;
+    bool is_null = false;
+    if (value.first() == 'n' && !value.TakeNull(is_null)) return false;
+    if (!is_null && !visit(value)) return false;
   }
   return true;
 }

@@ -101,6 +101,7 @@ bool YamlJsonWriter::WriteNode(uint32_t node, size_t depth) {
   if (depth > kMaxYamlDepth) {
     return Fail(node, "nested deeper than " + std::to_string(kMaxYamlDepth) + " levels");
   }
+  if (in_alias_ > 0 && !CountAliased(node, kAliasNodeBytes)) return false;
   switch (tree_.At(node).kind) {
     case YamlKind::kScalar:
       return WriteScalar(node);

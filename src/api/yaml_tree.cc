@@ -26,12 +26,11 @@ constexpr std::array<TagName, 8> kTags = {{{"str", YamlTag::kStr},
                                            {"seq", YamlTag::kSeq}}};
 
 std::string_view View(const yaml_char_t* text, size_t size) {
-  return {static_cast<const char*>(static_cast<const void*>(text)), size};
+  return {reinterpret_cast<const char*>(text), size};
 }
 std::string_view View(const yaml_char_t* text) {
-  return text == nullptr
-             ? std::string_view()
-             : std::string_view(static_cast<const char*>(static_cast<const void*>(text)));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(text));
 }
 
 // Owns an event for as long as it is looked at.
@@ -52,8 +51,8 @@ class Builder {
       return;
     }
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-    const void* bytes = text.data();
-    yaml_parser_set_input_string(&parser_, static_cast<const yaml_char_t*>(bytes), text.size());
+    const auto* bytes = reinterpret_cast<const yaml_char_t*>(text.data());
+    yaml_parser_set_input_string(&parser_, bytes, text.size());
   }
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;

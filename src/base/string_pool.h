@@ -17,8 +17,8 @@ class StringPool {
   StringPool() = default;
   StringPool(const StringPool&) = delete;
   StringPool& operator=(const StringPool&) = delete;
-  StringPool(StringPool&&) = default;
-  StringPool& operator=(StringPool&&) = default;
+  StringPool(StringPool&&) noexcept = default;
+  StringPool& operator=(StringPool&&) noexcept = default;
 
   StringId Intern(std::string_view text);
   // kNone when the text was never interned.

@@ -28,7 +28,7 @@ std::string State::AuditNodes() const {
     const PodRecord& pod = pods_[p];
     if (!pod.alive || !HoldsRoom(pod.state)) continue;
     if (!pod.host.valid()) return "pod " + pod.name + " holds room on no node";
-    listed[pod.host.index()].push_back(PodId(p));
+    listed[pod.host.index()].emplace_back(p);
     const bool alive = node(pod.host).alive;
     if (pod.node != (alive ? pod.host : NodeId())) return "pod " + pod.name + ": wrong node";
     if (!alive) continue;

@@ -27,8 +27,9 @@ std::string Amounts(const State& state, const std::vector<int64_t>& amounts, int
 
 std::string Labels(const State& state, const PackedLabels& labels) {
   Lines pairs;
-  for (const auto& [key, value] : labels)
+  for (const auto& [key, value] : labels) {
     pairs.push_back(state.Text(key) + "=" + state.Text(value));
+  }
   std::sort(pairs.begin(), pairs.end());
   std::string text;
   for (const std::string& pair : pairs) text += " " + pair;

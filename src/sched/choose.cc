@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kSmallCluster = 256;
 constexpr int64_t kSmallBudget = 4'000'000;
 // Fields that may be merged in one exact split of a large cluster: a base and a share per pod.
-constexpr int64_t kBaseBudget = 60'000;
-constexpr int64_t kBudgetPerPod = 800;
+constexpr int64_t kBaseBudget = 6'000;
+constexpr int64_t kBudgetPerPod = 20;
 // Candidates of a rank that are compared by their bounds, and of those split and packed in full.
 constexpr size_t kMostCompared = 64;
 constexpr size_t kMostSplit = 4;

@@ -145,7 +145,7 @@ void Memory::Forget(GangId gang) {
 void Memory::WakeAll(std::vector<GangId>& woken) {
   for (size_t g = 0; g < entries_.size(); ++g) {
     if (entries_[g].place != Place::kAwake) {
-      woken.push_back(GangId(g));
+      woken.emplace_back(g);
     }
   }
 }

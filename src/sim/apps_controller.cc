@@ -89,7 +89,7 @@ Key Controllers::MakeReplicaSet(const Key& key) {
       Set(made, {"spec", "template", "metadata", "labels", kHash}, hash);
     }
   }
-  const Key made_key = KeyOf(made);
+  Key made_key = KeyOf(made);
   const Json* existing = world_.store.FindObject(made_key);
   if (existing == nullptr) {
     world_.store.Create(std::move(made), world_.now, entry.sequence);

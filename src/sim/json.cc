@@ -119,16 +119,14 @@ Json& Member(Json& object, std::string_view key) {
 
 void Set(Json& object, Path path, Json value) {
   Json* at = &object;
-  for (const auto* key = path.begin(); key != path.end(); ++key) {
-    if (key + 1 != path.end()) {
-      at = &Member(*at, *key);
-      continue;
-    }
-    if (!at->is_object()) {
-      *at = Json::object();
-    }
-    (*at)[std::string(*key)] = std::move(value);
+  const auto* last = path.end() - 1;
+  for (const auto* key = path.begin(); key != last; ++key) {
+    at = &Member(*at, *key);
   }
+  if (!at->is_object()) {
+    *at = Json::object();
+  }
+  (*at)[std::string(*last)] = std::move(value);
 }
 
 void Unset(Json& object, Path path) {
