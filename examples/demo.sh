@@ -76,7 +76,8 @@ expect "and those of rerank" "^blue rerank 7/7 .* ${pair:-?} "
 run simulate two-leaf-pairs/cluster.yaml two-leaf-pairs/1-workloads.yaml \
   two-leaf-pairs/2-whole-pair.yaml --config two-leaf-pairs/volcano-scheduler.conf
 expect "flagship has the other pair to itself" "^blue flagship 64/64 1 \(leaf-pair\) leafpair"
-expect "greedy waits for its queue" "greedy 40 QueueOverLimit .*limit 256"
+expect "greedy asks for more than its queue may hold, and is told so" \
+  "greedy 40 NeverFits .*limit 256"
 
 if [[ $faults -ne 0 ]]; then
   printf '\ndemo: %d expectations were not met\n' "$faults" >&2

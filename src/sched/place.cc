@@ -284,7 +284,7 @@ bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const An
                         PlacedSet& out) {
   size_t kinds = 0;
   for (size_t k = 0; k < wanted.size(); ++k) {
-    kinds += wanted[k] > 0 ? 1 : 0;
+    kinds += wanted[k] > 0 ? 1U : 0U;
     if (trial_.View(k).sums[d.index()] < wanted[k]) {
       return false;
     }
