@@ -54,7 +54,7 @@ class Extents {
   }
   // The position after the closing quote, or beyond the end of the text.
   [[nodiscard]] size_t SkipString(size_t at) const {
-    while (at < text_.size() && text_[at] != '"') at += text_[at] == '\\' ? 2 : 1;
+    while (at < text_.size() && text_[at] != '"') at += text_[at] == '\\' ? 2U : 1U;
     return at + 1;
   }
 

@@ -121,8 +121,8 @@ TEST(QuantityTest, RefusesWhatIsNoQuantity) {
                            "NaN",
                            "1e99999999999999999999"}) {
     const auto quantity = ParseQuantity(text);
-    EXPECT_FALSE(quantity) << text;
-    if (!quantity) EXPECT_EQ(quantity.error().code, ErrorCode::kInvalid);
+    ASSERT_FALSE(quantity) << text;
+    EXPECT_EQ(quantity.error().code, ErrorCode::kInvalid) << text;
   }
   EXPECT_FALSE(ParseQuantity(std::string_view("1\0", 2)));
 }
