@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kHash = "pod-template-hash";
 // Pods made one after the other cost a round of decisions each; larger sets are made at once.
-constexpr int64_t kMaxOrdered = 1000;
+constexpr int64_t kMaxOrdered = 250;
 
 bool StartsWith(const std::string& text, const std::string& prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;

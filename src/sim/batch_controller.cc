@@ -152,8 +152,7 @@ void Controllers::ReconcileLws(const Key& key) {
     wanted.insert(std::move(group));
   }
   for (const Key& dependent : world_.store.Dependents(Uid(lws))) {
-    if ((dependent.kind == "Pod" || IsPodGroup(dependent)) &&
-        wanted.count(dependent.name) == 0) {
+    if ((dependent.kind == "Pod" || IsPodGroup(dependent)) && wanted.count(dependent.name) == 0) {
       world_.Delete(dependent);
     }
   }

@@ -189,6 +189,7 @@ void Controllers::ReconcilePod(const Key& key) {
 void Controllers::ReconcilePodGroup(const Key& key) {
   const Json& group = *world_.store.FindObject(key);
   const MemberCounts counts = CountMembers(world_.store, world_.store.Members(key));
+  world_.visits += counts.total;
   const int64_t minimum = Number(group, {"spec", "minMember"}, 0);
   const std::string old_phase = Text(group, {"status", "phase"});
   const World::Admission admission =
@@ -222,6 +223,9 @@ void Controllers::ReconcilePodGroup(const Key& key) {
       world_.Record(group, "Normal", "Scheduled", kScheduledReason, kScheduler);
     }
   } else if (waits || (!admission.open && counts.total == 0)) {
+    if (!world_.tell_again && ConditionOf(group, "Unschedulable") != nullptr) {
+      return;
+    }
     const std::string reason = waits ? waiting->second.reason : admission.reason;
     const std::string message =
         waits ? waiting->second.message

@@ -191,8 +191,9 @@ Status Simulator::RunUntilQuiet(bool drain) {
       return status;
     }
   } while ((drain || SomebodyMayBeHelped()) && JumpToNextEnd());
+  Status status = TellWaiting();
   WriteQueueStatus();
-  return {};
+  return status;
 }
 
 Status Simulator::Settle() {
@@ -228,12 +229,25 @@ Status Simulator::Settle() {
 bool Simulator::Feed() {
   bool any = false;
   for (const Change& change : controllers_.TakeChanges()) {
-    if (MattersToState(change.key)) {
+    if (MattersToState(change.key) && !IsToldOnly(change.key)) {
       FeedObject(change);
       any = true;
     }
   }
   return any;
+}
+
+// The state does not care for conditions: a pod that was only told why it waits need not be judged
+// anew.
+bool Simulator::IsToldOnly(const Key& key) {
+  const auto found = told_.find(key);
+  if (found == told_.end()) {
+    return false;
+  }
+  const Json* pod = world_.store.FindObject(key);
+  const bool same = pod != nullptr && Text(*pod, {"metadata", "resourceVersion"}) == found->second;
+  told_.erase(found);
+  return same;
 }
 
 void Simulator::FeedObject(const Change& change) {
@@ -306,14 +320,7 @@ void Simulator::Report(const sched::GangReport& report) {
   Key scratch;
   const Key* key = PodGroupOf(world_.store, gang, scratch);
   if (key != nullptr) {
-    if (IsWaiting(report) || !gang.invalid.empty()) {
-      world_.waiting[*key] = {report.verdict == sched::Verdict::kQueueLimit,
-                              report.reason.empty() ? "NotEnoughResources" : report.reason,
-                              report.message};
-    } else {
-      world_.waiting.erase(*key);
-    }
-    world_.MarkDirty(*key);
+    UpdateWaiting(*key, gang, report);
   }
   const Json* about = key == nullptr ? nullptr : world_.store.FindObject(*key);
   if (about == nullptr && !gang.pods.empty()) {
@@ -325,10 +332,31 @@ void Simulator::Report(const sched::GangReport& report) {
       world_.Record(*about, "Warning", "TopologyRule", warning, default_scheduler_);
     }
   }
-  TellPods(gang, report);
+  const bool tellable = IsWaiting(report) && !report.message.empty();
+  if (tellable && untold_.insert(report.gang).second) {
+    TellPods(gang, report, false);
+  }
 }
 
-void Simulator::TellPods(const cluster::Gang& gang, const sched::GangReport& report) {
+void Simulator::UpdateWaiting(const Key& key, const cluster::Gang& gang,
+                              const sched::GangReport& report) {
+  if (!IsWaiting(report) && gang.invalid.empty()) {
+    if (world_.waiting.erase(key) > 0) {
+      world_.MarkDirty(key);
+    }
+    return;
+  }
+  World::Waiting next = {report.verdict == sched::Verdict::kQueueLimit,
+                         report.reason.empty() ? "NotEnoughResources" : report.reason,
+                         report.message};
+  const auto [at, fresh] = world_.waiting.try_emplace(key);
+  if (fresh || at->second.limit != next.limit) {
+    world_.MarkDirty(key);
+  }
+  at->second = std::move(next);
+}
+
+void Simulator::TellPods(const cluster::Gang& gang, const sched::GangReport& report, bool again) {
   if (report.message.empty()) {
     return;
   }
@@ -339,7 +367,9 @@ void Simulator::TellPods(const cluster::Gang& gang, const sched::GangReport& rep
     }
     const Key key = PodKey(record.ns, record.name);
     const Json* pod = world_.store.FindObject(key);
-    if (pod == nullptr) {
+    const Json* told = pod == nullptr ? nullptr : ConditionOf(*pod, "PodScheduled");
+    if (pod == nullptr ||
+        (!again && told != nullptr && Text(*told, {"reason"}) == "Unschedulable")) {
       continue;
     }
     Json next = *pod;
@@ -347,8 +377,26 @@ void Simulator::TellPods(const cluster::Gang& gang, const sched::GangReport& rep
       world_.Record(*pod, "Warning", "FailedScheduling", report.message,
                     Text(*pod, {"spec", "schedulerName"}, default_scheduler_));
       world_.store.Replace(key, std::move(next));
+      told_[key] = Text(*world_.store.FindObject(key), {"metadata", "resourceVersion"});
     }
   }
+}
+
+// The reasons as they stand at the end of a step.
+Status Simulator::TellWaiting() {
+  for (const GangId id : std::exchange(untold_, {})) {
+    const sched::GangReport* report = scheduler_->LastReport(id);
+    if (state_->gang(id).alive && report != nullptr) {
+      TellPods(state_->gang(id), *report, true);
+    }
+  }
+  for (const auto& [key, waiting] : world_.waiting) {
+    world_.MarkDirty(key);
+  }
+  world_.tell_again = true;
+  Status status = Settle();
+  world_.tell_again = false;
+  return status;
 }
 
 bool Simulator::SomebodyMayBeHelped() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -66,13 +67,16 @@ class Simulator {
   // Controllers and scheduler until nothing changes at this instant.
   Status Settle();
   bool Feed();
+  bool IsToldOnly(const Key& key);
   void FeedObject(const Change& change);
   // The number of pods bound.
   int64_t CarryOut(const sched::Plan& plan);
   void Bind(const sched::Bind& bind, const std::string& scheduler);
   void Report(const sched::GangReport& report);
+  void UpdateWaiting(const Key& key, const cluster::Gang& gang, const sched::GangReport& report);
   void ForgetSettled();
-  void TellPods(const cluster::Gang& gang, const sched::GangReport& report);
+  void TellPods(const cluster::Gang& gang, const sched::GangReport& report, bool again);
+  Status TellWaiting();
   [[nodiscard]] bool SomebodyMayBeHelped();
   bool JumpToNextEnd();
   void WriteTopologyStatus();
@@ -88,6 +92,9 @@ class Simulator {
   bool topology_seen_ = false;
   int64_t decisions_ = 0;
   int steps_ = 0;
+  std::set<GangId> untold_;  // wait for a reason that their pods may not show yet
+  // Versions of pods that differ from what the state knows in their conditions only.
+  std::map<Key, std::string> told_;
   std::set<GangId> hopeful_;  // wait for something that may come with time
 };
 

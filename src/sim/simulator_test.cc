@@ -124,6 +124,39 @@ TEST(Time, DoesNotJumpForAPodThatCanNeverRun) {
   EXPECT_EQ(cluster.PhaseOf("giant"), "Pending");
 }
 
+TEST(Time, AReasonThatChangesWithEveryJumpIsToldAtTheEndOfTheStepOnly) {
+  Cluster cluster;
+  std::string yaml = Nodes("n", 4, 1);
+  for (int i = 0; i < 4; ++i) {
+    yaml += BarePod("r" + std::to_string(i), 1,
+                    "hopwise.dev/run-time: " + std::to_string(10 + i) + "s");
+  }
+  // Four of its five fit in the end: it waits through all four jumps, short of less each time.
+  cluster.Step(yaml + VcJob("j", 5, 1));
+  EXPECT_EQ(cluster.PhaseOf("r0"), "Running");  // five never fit on four nodes: time stands still
+  cluster.Step(Nodes("m", 1, 1) + BarePod("stays", 1, "", ", nodeName: m1"));
+  EXPECT_EQ(cluster.CountPods("Succeeded"), 4);
+  EXPECT_EQ(cluster.PhaseOf("j-w-0"), "Pending");
+  EXPECT_LE(cluster.EventsOf("j-w-0").size(), 3U);
+  const std::string message = Text(*ConditionOf(cluster.Pod("j-w-0"), "PodScheduled"), {"message"});
+  const std::string group = Annotation(cluster.Pod("j-w-0"), "scheduling.k8s.io/group-name");
+  const Json& shown = *cluster.Find(kVolcanoScheduling, "PodGroup", group);
+  EXPECT_EQ(Text(*ConditionOf(shown, "Unschedulable"), {"message"}), message);
+  const StepReport report = MakeReport(cluster.simulator);
+  EXPECT_EQ(report.gangs.at(0).message, message);
+}
+
+TEST(Odd, ObjectsOfOtherProjectsWithOurKindsNamesAreLeftAlone) {
+  Cluster cluster;
+  cluster.Step(Nodes("n", 1) +
+               "---\napiVersion: example.com/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: "
+               "{spec: {containers: [{name: c}]}}}\n"
+               "---\napiVersion: example.com/v1\nkind: PodGroup\nmetadata: {name: g}\n"
+               "---\napiVersion: example.com/v1\nkind: Queue\nmetadata: {name: default}\n");
+  EXPECT_THAT(cluster.PodNames(), IsEmpty());
+  EXPECT_FALSE(cluster.Find("example.com", "PodGroup", "g")->contains("status"));
+}
+
 TEST(Time, DrainLetsEverythingEnd) {
   Cluster cluster;
   cluster.Step(Nodes("n", 1) + VcJob("j", 2, 1, "hopwise.dev/run-time: 5s"));

@@ -76,12 +76,16 @@ class World {
     std::string reason, message;
   };
   std::map<Key, Waiting> waiting;
+  // Whether a changed reason is written to PodGroups that show one already. While time runs on, a
+  // gang's reason changes with every pod that ends somewhere; only the first one and the one at the
+  // end of a step are told.
+  bool tell_again = false;
   // PodGroups that changed, or whose pods did, since the scheduler last ran.
   std::set<Key> touched_groups;
   // Pods that controllers looked at. Work that grows with its square (a Job of many thousand
   // completions one after the other) is given up rather than waited for.
   int64_t visits = 0;
-  static constexpr int64_t kMaxVisits = 100'000'000;
+  static constexpr int64_t kMaxVisits = 50'000'000;
 
  private:
   void MarkOwner(const Json& object);
