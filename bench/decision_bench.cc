@@ -3,9 +3,11 @@
 // A decision is Scheduler::Run on a state where exactly that gang has just arrived; making and
 // applying its objects is not timed. A repetition asks for an amount of CPU never seen before, so
 // that nothing is known of its shape; afterwards the gang is removed and the room is as before.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -230,9 +232,15 @@ std::string NameOf(const std::string& what, const ClusterSpec& spec, const std::
   return what + "_" + spec.name + (label.empty() ? "" : "_" + label);
 }
 
+// HOPWISE_BENCH_ROUNDS=<n> repeats everything n times as often, for a profiler.
+int Rounds() {
+  const char* const rounds = std::getenv("HOPWISE_BENCH_ROUNDS");
+  return rounds == nullptr ? 1 : std::max(1, std::atoi(rounds));
+}
+
 void Add(const std::string& name, int repetitions, std::function<void(benchmark::State&)> run) {
   benchmark::RegisterBenchmark(name.c_str(), std::move(run))
-      ->Iterations(repetitions)
+      ->Iterations(int64_t{repetitions} * Rounds())
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
@@ -322,9 +330,9 @@ std::vector<Plan> Plans() {
   for (const Case& larger : Variants(512, 3)) {
     variants.push_back(larger);
   }
-  return {{ClusterA(), 20, {g64, g128, g512}, {never}, variants},
-          {ClusterB(), 20, {g64, g512}, {never, leaf, spine}, variants},
-          {ClusterC(), 12, {g64, g512, g4096}, {never, leaf, spine}, {}}};
+  return {{ClusterA(), 60, {g64, g128, g512}, {never}, variants},
+          {ClusterB(), 60, {g64, g512}, {never, leaf, spine}, variants},
+          {ClusterC(), 40, {g64, g512, g4096}, {never, leaf, spine}, {}}};
 }
 
 void Register(const std::vector<Plan>& plans) {

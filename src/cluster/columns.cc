@@ -1,6 +1,7 @@
 #include "cluster/columns.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/quantity.h"
@@ -32,7 +33,9 @@ ResourceId Columns::Resource(std::string_view name) {
   if (id.index() == allocatable_.size()) {
     allocatable_.emplace_back(slots_, 0);
     used_.emplace_back(slots_, 0);
+    free_.emplace_back(slots_, 0);
     max_allocatable_.push_back(0);
+    total_allocatable_.push_back(0);
   }
   return ResourceId(id.value);
 }
@@ -46,27 +49,44 @@ void Columns::Resize(size_t slots) {
   for (size_t r = 0; r < allocatable_.size(); ++r) {
     allocatable_[r].resize(slots, 0);
     used_[r].resize(slots, 0);
+    free_[r].resize(slots, 0);
   }
   room_.set_keep(std::max<size_t>(1024, slots / 2));
   traits_.set_keep(std::max<size_t>(1024, slots / 2));
 }
 
 void Columns::SetAllocatable(NodeId node, const api::ResourceList& amounts) {
-  for (auto& column : allocatable_) {
-    column[node.index()] = 0;
+  for (size_t r = 0; r < allocatable_.size(); ++r) {
+    total_allocatable_[r] -= std::exchange(allocatable_[r][node.index()], 0);
   }
   for (const auto& [name, amount] : amounts) {
     const ResourceId r = Resource(name);
-    allocatable_[r.index()][node.index()] = std::max<int64_t>(amount, 0);
+    int64_t& mine = allocatable_[r.index()][node.index()];
+    total_allocatable_[r.index()] -= mine;
+    mine = std::max<int64_t>(amount, 0);
+    total_allocatable_[r.index()] += mine;
     max_allocatable_[r.index()] = std::max(max_allocatable_[r.index()], amount);
   }
+  for (size_t r = 0; r < allocatable_.size(); ++r) {
+    SetFree(ResourceId(r), node);
+  }
   room_.Append(node);
+}
+
+void Columns::SetFree(ResourceId r, NodeId node) {
+  free_[r.index()][node.index()] =
+      SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]);
+}
+
+int64_t Columns::total_allocatable(ResourceId r) const {
+  return static_cast<int64_t>(std::min<Int128>(total_allocatable_[r.index()], INT64_MAX));
 }
 
 void Columns::Use(NodeId node, const Request& request) {
   for (const auto& [r, amount] : request) {
     int64_t& used = used_[r.index()][node.index()];
     used = SaturatingAdd(used, amount);
+    SetFree(r, node);
   }
   room_.Append(node);
 }
@@ -75,6 +95,7 @@ void Columns::Release(NodeId node, const Request& request) {
   for (const auto& [r, amount] : request) {
     int64_t& used = used_[r.index()][node.index()];
     used = SaturatingSub(used, amount);
+    SetFree(r, node);
   }
   room_.Append(node);
 }
@@ -87,8 +108,7 @@ void Columns::TraitsChanged(NodeId node) {
 int64_t Columns::Fit(NodeId node, const Request& request) const {
   int64_t fit = INT64_MAX;
   for (const auto& [r, amount] : request) {
-    const int64_t free =
-        SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]);
+    const int64_t free = free_[r.index()][node.index()];
     fit = std::min(fit, free < amount ? 0 : free / amount);
   }
   return fit;
@@ -117,7 +137,8 @@ Request Columns::MakeRequest(const api::ResourceList& list) {
 size_t Columns::MemoryBytes() const {
   size_t bytes = 0;
   for (size_t r = 0; r < allocatable_.size(); ++r) {
-    bytes += (allocatable_[r].capacity() + used_[r].capacity()) * sizeof(int64_t);
+    bytes +=
+        (allocatable_[r].capacity() + used_[r].capacity() + free_[r].capacity()) * sizeof(int64_t);
   }
   return bytes;
 }

@@ -1,9 +1,10 @@
 // Node room as columns: allocatable and used amounts by resource and node, and the journal of nodes
 // whose room or traits changed.
 //
-// Shapes: allocatable(r)[node], used(r)[node], both of size node_slots() and int64 (milli-CPU,
-// bytes, counts). Resource kPods is pod slots. Journals: a sequence number counts entries ever
-// written; readers remember how far they read and ask for what came after.
+// Shapes: allocatable(r)[node], used(r)[node], free(r)[node] = the difference, all of size
+// node_slots() and int64 (milli-CPU, bytes, counts). Resource kPods is pod slots. Journals: a
+// sequence number counts entries ever written; readers remember how far they read and ask for what
+// came after.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,23 @@
 
 #include "api/resources.h"
 #include "base/ids.h"
+#include "base/int128.h"
 #include "base/string_pool.h"
 
 namespace hopwise::cluster {
 
 // A request as (resource, amount) pairs sorted by resource id; amounts > 0.
 using Request = std::vector<std::pair<ResourceId, int64_t>>;
+
+// What of `resource` a request asks for; 0 when it does not name it.
+inline int64_t AmountOf(const Request& request, ResourceId resource) {
+  for (const auto& [r, amount] : request) {
+    if (r == resource) {
+      return amount;
+    }
+  }
+  return 0;
+}
 
 // The last entries of an endless list of nodes.
 class Journal {
@@ -61,9 +73,15 @@ class Columns {
     return allocatable_[r.index()];
   }
   [[nodiscard]] const std::vector<int64_t>& used(ResourceId r) const { return used_[r.index()]; }
+  // Kept beside the two, so that a sweep for room reads one column and not two. Negative where more
+  // is used than there is.
+  [[nodiscard]] const std::vector<int64_t>& free(ResourceId r) const { return free_[r.index()]; }
   // At least the largest allocatable amount of any node, now or before: bounds how many of a
   // request fit on one node.
   [[nodiscard]] int64_t max_allocatable(ResourceId r) const { return max_allocatable_[r.index()]; }
+
+  // Sum over all nodes, stuck at the end of int64.
+  [[nodiscard]] int64_t total_allocatable(ResourceId r) const;
 
   // Replaces a node's allocatable amounts; resources it does not name become 0.
   void SetAllocatable(NodeId node, const api::ResourceList& amounts);
@@ -84,10 +102,13 @@ class Columns {
   [[nodiscard]] size_t MemoryBytes() const;
 
  private:
+  void SetFree(ResourceId r, NodeId node);
+
   StringPool names_;
   size_t slots_ = 0;
-  std::vector<std::vector<int64_t>> allocatable_, used_;
+  std::vector<std::vector<int64_t>> allocatable_, used_, free_;
   std::vector<int64_t> max_allocatable_;
+  std::vector<Int128> total_allocatable_;
   Journal room_, traits_;
 };
 

@@ -54,29 +54,44 @@ bool PortsClash(const api::HostPort& a, const api::HostPort& b) {
   return a.port == b.port && a.protocol == b.protocol && (any || a.ip == b.ip);
 }
 
-// counts[i] = min(counts[i], floor(free / amount)), free = allocatable - used, for one block.
+// The sweeps are compiled a second time for machines with wide vectors; which one runs is settled
+// when the program is loaded. Sanitizers instrument code that runs too early for them then.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HOPWISE_SANITIZED
+#endif
+#endif
+#if defined(__x86_64__) && defined(__linux__) && !defined(HOPWISE_SANITIZED)
+#define HOPWISE_WIDE_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define HOPWISE_WIDE_CLONES
+#endif
+
+// counts[i] = min(counts[i], floor(free[i] / amount)), 0 where free is negative, for one block.
 // `most` bounds every quotient.
-void NarrowByCompare(const int64_t* allocatable, const int64_t* used, int64_t amount, int64_t most,
-                     uint16_t* counts, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const int64_t free = allocatable[i] - used[i];
-    uint16_t fits = 0;
-    for (int64_t k = 1; k <= most; ++k) {
-      fits = static_cast<uint16_t>(fits + (free >= k * amount ? 1 : 0));
+HOPWISE_WIDE_CLONES
+void NarrowByCompare(const int64_t* free, int64_t amount, int64_t most, uint16_t* counts,
+                     size_t n) {
+  // A count above the quotient is lowered step by step; where most nodes fit none or all, as whole
+  // nodes do, one step is all there is.
+  for (int64_t k = most; k >= 1; --k) {
+    const int64_t needed = k * amount;
+    const auto below = static_cast<uint16_t>(k - 1);
+    for (size_t i = 0; i < n; ++i) {
+      const uint16_t bound = free[i] >= needed ? uint16_t{0xffff} : below;
+      counts[i] = counts[i] < bound ? counts[i] : bound;
     }
-    counts[i] = std::min(counts[i], fits);
   }
 }
 
 // Division by a fixed amount: multiply with floor(2^64 / amount), which is at most one too low, and
 // mend.
-void NarrowByDivision(const int64_t* allocatable, const int64_t* used, int64_t amount,
-                      uint16_t* counts, size_t n) {
+HOPWISE_WIDE_CLONES
+void NarrowByDivision(const int64_t* free, int64_t amount, uint16_t* counts, size_t n) {
   const auto divisor = static_cast<uint64_t>(amount);
   const auto inverse = static_cast<uint64_t>((Uint128{1} << 64) / (divisor == 1 ? 2 : divisor));
   for (size_t i = 0; i < n; ++i) {
-    const int64_t free = allocatable[i] - used[i];
-    const uint64_t room = free > 0 ? static_cast<uint64_t>(free) : 0;
+    const uint64_t room = free[i] > 0 ? static_cast<uint64_t>(free[i]) : 0;
     uint64_t fits = divisor == 1 ? room : static_cast<uint64_t>((Uint128{room} * inverse) >> 64);
     fits += divisor != 1 && room - fits * divisor >= divisor ? 1U : 0U;
     counts[i] = std::min<uint16_t>(counts[i],
@@ -139,22 +154,22 @@ PredicateId FitCache::InternPredicates(const PredicateSet& set) {
 }
 
 ShapeId FitCache::InternShape(ClassId resource_class, PredicateId predicates) {
-  std::string key;
-  AppendNumber(key, resource_class.value);
-  AppendNumber(key, predicates.value);
-  const StringId id = shape_keys_.Intern(key);
-  if (id.index() == shapes_.size()) {
+  const uint64_t key = uint64_t{resource_class.value} << 32U | predicates.value;
+  if (last_shape_.second.valid() && last_shape_.first == key) {
+    return last_shape_.second;
+  }
+  const auto [at, fresh] = shape_of_.try_emplace(key, shapes_.size());
+  if (fresh) {
     Shape shape;
     shape.resource_class = resource_class;
     shape.predicates = predicates;
     shapes_.push_back(std::move(shape));
   }
-  return ShapeId(id.value);
+  last_shape_ = *at;
+  return at->second;
 }
 
-const PredicateSet& FitCache::ShapePredicates(ShapeId s) const {
-  return predicates_[shapes_[s.index()].predicates.index()].set;
-}
+const PredicateSet& FitCache::ShapePredicates(ShapeId s) const { return PredicatesOf(s).set; }
 
 namespace {
 
@@ -294,37 +309,35 @@ bool FitCache::Allowed(NodeId node, const PredicateSet& set, NodeVerdict* why) c
   return verdict == NodeVerdict::kFits;
 }
 
+bool FitCache::KnownAllowed(NodeId node, const Predicates& p) const {
+  return p.fresh && p.seen == state_.columns().traits_journal().end() &&
+         node.index() / 64 < p.bits.size() &&
+         ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0;
+}
+
 NodeVerdict FitCache::Judge(NodeId node, ShapeId shape) const {
   NodeVerdict verdict = NodeVerdict::kFits;
-  if (!Allowed(node, ShapePredicates(shape), &verdict)) {
+  if (!KnownAllowed(node, PredicatesOf(shape)) &&
+      !Allowed(node, ShapePredicates(shape), &verdict)) {
     return verdict;
   }
   return state_.columns().Fit(node, ShapeRequest(shape)) > 0 ? NodeVerdict::kFits
                                                              : NodeVerdict::kResources;
 }
 
-int64_t FitCache::FitWith(NodeId node, ShapeId shape,
-                          const std::vector<int64_t>* extra_used) const {
+int64_t FitCache::FitAfresh(NodeId node, ShapeId shape) const {
   const PredicateSet& set = ShapePredicates(shape);
   if (!Allowed(node, set, nullptr)) {
     return 0;
   }
-  int64_t fit = set.ports.empty() ? kMaxFitPerNode : 1;
-  const Columns& columns = state_.columns();
-  for (const auto& [r, amount] : ShapeRequest(shape)) {
-    int64_t free =
-        SaturatingSub(columns.allocatable(r)[node.index()], columns.used(r)[node.index()]);
-    if (extra_used != nullptr && r.index() < extra_used->size()) {
-      free = SaturatingSub(free, (*extra_used)[r.index()]);
-    }
-    fit = std::min(fit, free < amount ? 0 : free / amount);
-  }
-  return fit;
+  const int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
+  return std::min(most, state_.columns().Fit(node, ShapeRequest(shape)));
 }
 
 int64_t FitCache::FitEmpty(NodeId node, ShapeId shape) const {
   const PredicateSet& set = ShapePredicates(shape);
-  if (JudgeTraits(state_, state_.node(node), set) != NodeVerdict::kFits) {
+  if (!KnownAllowed(node, PredicatesOf(shape)) &&
+      JudgeTraits(state_, state_.node(node), set) != NodeVerdict::kFits) {
     return 0;
   }
   const int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
@@ -359,6 +372,18 @@ void FitCache::UpdatePredicates(Predicates& p) {
   p.seen = journal.end();
 }
 
+int64_t FitCache::MostOf(const Request& request, const PredicateSet& set) const {
+  int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
+  for (const auto& [r, amount] : request) {
+    most = std::min(most, state_.columns().max_allocatable(r) / amount);
+  }
+  return most;
+}
+
+int64_t FitCache::MostPerNode(ShapeId shape) const {
+  return MostOf(ShapeRequest(shape), ShapePredicates(shape));
+}
+
 void FitCache::Recompute(Shape& s) {
   const Columns& columns = state_.columns();
   const size_t nodes = state_.node_slots();
@@ -366,10 +391,7 @@ void FitCache::Recompute(Shape& s) {
   const Predicates& p = predicates_[s.predicates.index()];
   ShapeFit& data = *s.data;
   data.fit.resize(nodes);
-  int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
-  for (const auto& [r, amount] : request) {
-    most = std::min(most, columns.max_allocatable(r) / amount);
-  }
+  const int64_t most = MostOf(request, p.set);
   data.max_fit = static_cast<uint16_t>(most);
   const auto start = static_cast<uint16_t>(most);
   for (size_t lo = 0; lo < nodes; lo += kBlock) {
@@ -380,17 +402,39 @@ void FitCache::Recompute(Shape& s) {
       counts[i] = bit != 0 ? start : uint16_t{0};
     }
     for (const auto& [r, amount] : request) {
-      const int64_t* allocatable = columns.allocatable(r).data() + lo;
-      const int64_t* used = columns.used(r).data() + lo;
+      const int64_t* free = columns.free(r).data() + lo;
       if (most <= kCompareUpTo) {
-        NarrowByCompare(allocatable, used, amount, most, counts, n);
+        NarrowByCompare(free, amount, most, counts, n);
       } else {
-        NarrowByDivision(allocatable, used, amount, counts, n);
+        NarrowByDivision(free, amount, counts, n);
       }
     }
   }
   data.sums.clear();
 }
+
+namespace {
+
+// Room on the nodes that are members of d itself.
+int64_t SumOwn(const ShapeFit& data, const topology::Tree& tree, size_t d) {
+  const topology::Domain& domain = tree.domains[d];
+  const uint32_t count = domain.direct - domain.lo;
+  int64_t sum = 0;
+  if (count <= kMaxFitPerNode && tree.first_id[d] != topology::Tree::kNoPosition) {
+    const uint16_t* fit = data.fit.data() + tree.first_id[d];
+    uint32_t narrow = 0;  // vectorises better; count times the most per node fits
+    for (uint32_t i = 0; i < count; ++i) {
+      narrow += fit[i];
+    }
+    return narrow;
+  }
+  for (uint32_t at = domain.lo; at < domain.direct; ++at) {
+    sum += data.fit[tree.order[at].index()];
+  }
+  return sum;
+}
+
+}  // namespace
 
 void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree,
                        std::vector<int64_t>& sums) const {
@@ -400,13 +444,9 @@ void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree,
   // added to its parent.
   for (size_t d = domains; d-- > 0;) {
     const topology::Domain& domain = tree.domains[d];
-    int64_t sum = sums[d];
-    for (uint32_t at = domain.lo; at < domain.direct; ++at) {
-      sum += data.fit[tree.order[at].index()];
-    }
-    sums[d] = sum;
+    sums[d] += SumOwn(data, tree, d);
     if (domain.parent.valid()) {
-      sums[domain.parent.index()] += sum;
+      sums[domain.parent.index()] += sums[d];
     }
   }
 }
@@ -417,7 +457,6 @@ std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tr
   UpdatePredicates(p);
   const Columns& columns = state_.columns();
   const Request& request = ClassRequest(s.resource_class);
-  const std::vector<int64_t> nothing_used(kBlock, 0);
   const size_t nodes = state_.node_slots();
   ShapeFit empty;
   empty.fit.resize(nodes);
@@ -433,7 +472,7 @@ std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tr
       counts[i] = allowed ? static_cast<uint16_t>(most) : uint16_t{0};
     }
     for (const auto& [r, amount] : request) {
-      NarrowByDivision(columns.allocatable(r).data() + lo, nothing_used.data(), amount, counts, n);
+      NarrowByDivision(columns.allocatable(r).data() + lo, amount, counts, n);
     }
   }
   std::vector<int64_t> sums;

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include "api/core.h"
 #include "base/ids.h"
 #include "cluster/columns.h"
@@ -80,12 +82,13 @@ class FitCache {
   const std::vector<int64_t>& Sums(ShapeId shape, const std::vector<const topology::Tree*>& trees,
                                    size_t tree);
 
+  // At least as many as fit on any one node were it empty.
+  [[nodiscard]] int64_t MostPerNode(ShapeId shape) const;
+
   // One node judged afresh, without the cache.
   [[nodiscard]] NodeVerdict Judge(NodeId node, ShapeId shape) const;
-  // Fit of one node with `extra` added to its used amounts (a trial); predicates included. Host
-  // ports of the trial are the caller's.
-  [[nodiscard]] int64_t FitWith(NodeId node, ShapeId shape,
-                                const std::vector<int64_t>* extra_used) const;
+  // Fit of one node counted afresh, without the cache.
+  [[nodiscard]] int64_t FitAfresh(NodeId node, ShapeId shape) const;
   // Fit on the node were it empty of pods; predicates (but not ports) included.
   [[nodiscard]] int64_t FitEmpty(NodeId node, ShapeId shape) const;
 
@@ -117,8 +120,14 @@ class FitCache {
     uint64_t last_use = 0;
   };
 
+  [[nodiscard]] const Predicates& PredicatesOf(ShapeId s) const {
+    return predicates_[shapes_[s.index()].predicates.index()];
+  }
+  // Whether the bitmap, as far as it is current, has the node: then no record need be read.
+  [[nodiscard]] bool KnownAllowed(NodeId node, const Predicates& p) const;
   void UpdatePredicates(Predicates& p);
   [[nodiscard]] bool Allowed(NodeId node, const PredicateSet& set, NodeVerdict* why) const;
+  [[nodiscard]] int64_t MostOf(const Request& request, const PredicateSet& set) const;
   void Recompute(Shape& s);
   void Follow(Shape& s, const std::vector<const topology::Tree*>& trees);
   void SumTree(const ShapeFit& data, const topology::Tree& tree, std::vector<int64_t>& sums) const;
@@ -128,7 +137,9 @@ class FitCache {
   std::vector<Class> classes_;
   std::vector<Predicates> predicates_;
   std::vector<Shape> shapes_;
-  StringPool class_keys_, predicate_keys_, shape_keys_;
+  StringPool class_keys_, predicate_keys_;
+  std::pair<uint64_t, ShapeId> last_shape_;  // interned last: members of a gang come in a row
+  boost::unordered_flat_map<uint64_t, ShapeId> shape_of_;  // by class and predicates; look-up only
   uint64_t clock_ = 0;  // counts Get calls, for the eviction order
   size_t budget_ = size_t{512} << 20;
   size_t held_ = 0;

@@ -53,7 +53,7 @@ void ExpectFresh(State& state, ShapeId shape) {
   const ShapeFit& fit = state.fits().Get(shape, trees, state.trees_version());
   for (size_t n = 0; n < state.node_slots(); ++n) {
     const NodeId node(n);
-    const int64_t want = state.node(node).alive ? state.fits().FitWith(node, shape, nullptr) : 0;
+    const int64_t want = state.node(node).alive ? state.fits().FitAfresh(node, shape) : 0;
     ASSERT_EQ(fit.fit[n], std::min<int64_t>(want, kMaxFitPerNode))
         << "node " << state.node(node).name;
     ASSERT_LE(fit.fit[n], fit.max_fit);

@@ -1,6 +1,7 @@
 #include "sched/choose.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -13,9 +14,10 @@ namespace {
 // decision is bounded.
 constexpr int64_t kSmallCluster = 256;
 constexpr int64_t kSmallBudget = 4'000'000;
-// Fields that may be merged in one exact split of a large cluster: a base and a share per pod.
-constexpr int64_t kBaseBudget = 6'000;
-constexpr int64_t kBudgetPerPod = 20;
+// Fields that may be merged in all exact splits of one decision on a large cluster: a base and a
+// share per pod, about 50 microseconds for 64 pods.
+constexpr int64_t kBaseBudget = 40'000;
+constexpr int64_t kBudgetPerPod = 200;
 // Candidates of a rank that are compared by their bounds, and of those split and packed in full.
 constexpr size_t kMostCompared = 64;
 constexpr size_t kMostSplit = 4;
@@ -71,9 +73,9 @@ class TreeChooser {
         tree_(trial_.tree()),
         meter_(tree_, trial_.View(Dominant(demand)), scope.anchors) {
     const auto nodes = static_cast<int64_t>(tree_.order.size());
-    effort_.exact = nodes <= kSmallCluster
-                        ? kSmallBudget
-                        : kBaseBudget + kBudgetPerPod * Total(demand.required_counts);
+    effort_.shared = nodes > kSmallCluster;
+    effort_.exact =
+        effort_.shared ? kBaseBudget + kBudgetPerPod * Total(demand.required_counts) : kSmallBudget;
     simple_ = demand.classes.size() == 1 && demand.required.singles.empty() &&
               demand.required.uniform.empty() && !HasAny(demand.optional);
   }
@@ -93,10 +95,8 @@ class TreeChooser {
   [[nodiscard]] bool EvaluateSimple(DomainId d, bool compare, Choice& out);
   void Measure(DomainId d, Choice& choice) const;
   [[nodiscard]] uint16_t GroupBound(DomainId d) const;
-  [[nodiscard]] int64_t ScoreOf(const Choice& choice) const;
-  [[nodiscard]] int64_t NodeScore(size_t k, NodeId node) const {
-    return tools_.scorer.NodeScore(node, state_.fits().ShapeRequest(demand_.classes[k]), nullptr);
-  }
+  [[nodiscard]] int64_t ScoreOf(const Choice& choice);
+  [[nodiscard]] int64_t NodeScore(size_t k, NodeId node);
 
   cluster::State& state_;
   GangId id_;
@@ -108,6 +108,11 @@ class TreeChooser {
   const topology::Tree& tree_;
   Meter meter_;
   Effort effort_;
+  struct Scored {
+    size_t k = 0;
+    NodeId node;
+    int64_t score = 0;
+  } scored_;
   bool simple_ = false;  // one class, no sub-groups, no surplus
 };
 
@@ -146,18 +151,18 @@ uint16_t TreeChooser::GroupBound(DomainId d) const {
 
 std::vector<Candidate> TreeChooser::Candidates(uint16_t rank) const {
   std::vector<Candidate> out;
-  for (uint32_t d = 0; d < tree_.domains.size(); ++d) {
-    if (tree_.domains[d].rank != rank || !Necessary(DomainId(d))) {
+  for (const DomainId d : tree_.by_rank[rank]) {
+    if (!Necessary(d)) {
       continue;
     }
     Candidate c;
-    c.domain = DomainId(d);
+    c.domain = d;
     c.group_rank = demand_.has_group_rule ? GroupBound(c.domain) : 0;
     if (c.group_rank > tree_.root_rank()) {
       continue;
     }
     c.members = FitBySums(trial_, c.domain, demand_.all_counts);
-    c.room = trial_.View(0).sums[d];
+    c.room = trial_.View(0).sums[d.index()];
     out.push_back(std::move(c));
   }
   return out;
@@ -203,6 +208,7 @@ bool TreeChooser::EvaluateSimple(DomainId d, bool compare, Choice& out) {
   const auto score = [&](NodeId node) { return NodeScore(0, node); };
   SplitAnswer exact =
       SplitExact(tree_, trial_.View(0), scope_.anchors, request, score, effort_.exact);
+  effort_.Spend(exact.spent);
   const std::vector<NodeCount> nodes =
       exact.outcome == SplitOutcome::kFound
           ? std::move(exact.split.loose)
@@ -268,7 +274,16 @@ void TreeChooser::Measure(DomainId d, Choice& choice) const {
   q.cells = meter_.Cells(choice.placement.Nodes());
 }
 
-int64_t TreeChooser::ScoreOf(const Choice& choice) const {
+// Neighbours are often alike, so the last score is kept.
+int64_t TreeChooser::NodeScore(size_t k, NodeId node) {
+  if (!scored_.node.valid() || scored_.k != k || !tools_.scorer.SameLoad(scored_.node, node)) {
+    const cluster::Request& request = state_.fits().ShapeRequest(demand_.classes[k]);
+    scored_ = {k, node, tools_.scorer.NodeScore(node, request, nullptr)};
+  }
+  return scored_.score;
+}
+
+int64_t TreeChooser::ScoreOf(const Choice& choice) {
   std::vector<int64_t> amounts(state_.columns().resource_count(), 0);
   int64_t score = 0;
   for (const PlacedSet& set : choice.placement.sets) {
@@ -414,23 +429,35 @@ Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, c
   return choice;
 }
 
+bool NeverByCounts(cluster::State& state, const Demand& demand, const Scope& scope) {
+  const auto most_nodes = [](const topology::Tree& tree, uint16_t limit) {
+    return std::ranges::max(std::span(tree.most_nodes).first(size_t{limit} + 1));
+  };
+  int64_t nodes = 0;
+  for (const TreeScope& s : scope.trees) {
+    nodes = std::max<int64_t>(nodes, most_nodes(*state.trees()[s.tree], s.limit));
+  }
+  if (scope.kind == Scope::Kind::kFree) {
+    nodes = static_cast<int64_t>(state.trees()[0]->order.size());
+  }
+  for (size_t k = 0; k < demand.classes.size(); ++k) {
+    if (nodes * state.fits().MostPerNode(demand.classes[k]) < demand.required_counts[k]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 BestEffortDomain FindBest(cluster::State& state, const Demand& demand, const Scope& scope) {
   BestEffortDomain best;
-  for (const TreeScope& tree : scope.trees) {
-    const Trial trial(state, tree.tree, demand.classes);
-    for (uint32_t d = 0; d < trial.tree().domains.size(); ++d) {
-      const topology::Domain& domain = trial.tree().domains[d];
-      const bool allowed = domain.rank <= tree.limit && domain.node_count() > 0 &&
-                           (!tree.anchors.common().valid() ||
-                            trial.tree().Contains(DomainId(d), tree.anchors.common()));
-      if (!allowed) {
-        continue;
+  for (const TreeScope& s : scope.trees) {
+    const Trial trial(state, s.tree, demand.classes);
+    ForEachAllowed(trial.tree(), s, [&](DomainId d) {
+      const int64_t pods = FitBySums(trial, d, demand.required_counts);
+      if (trial.tree().at(d).node_count() > 0 && (!best.domain.valid() || pods > best.pods)) {
+        best = {s.tree, d, pods};
       }
-      const int64_t pods = FitBySums(trial, DomainId(d), demand.required_counts);
-      if (!best.domain.valid() || pods > best.pods) {
-        best = {tree.tree, DomainId(d), pods};
-      }
-    }
+    });
   }
   return best;
 }

@@ -26,8 +26,8 @@ struct Choice {
   Quality quality;
 };
 
-// The best domain of the scope for the message of a gang that does not fit: the one that takes most
-// of its required pods.
+// The best domain of the scope for the message of a gang that does not fit: the first of those that
+// take most of its required pods.
 struct BestEffortDomain {
   size_t tree = 0;
   DomainId domain;   // none when nothing is allowed
@@ -53,6 +53,10 @@ void PlaceSurplus(cluster::State& state, GangId gang, const Demand& demand, cons
 // that takes anything wins.
 Choice ChooseSurplus(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
                      Tools& tools);
+
+// Whether the largest domains could not hold the required members though every node were as large
+// as the largest and empty: a proof of "never" that looks at no node.
+bool NeverByCounts(cluster::State& state, const Demand& demand, const Scope& scope);
 
 BestEffortDomain FindBest(cluster::State& state, const Demand& demand, const Scope& scope);
 

@@ -33,9 +33,13 @@ class Tally {
       : state_(state), gang_(gang), in_group_(gang.sub_groups.size(), 0) {}
 
   void Add(PodId id) {
-    const PodRecord& pod = state_.pod(id);
     ++total_;
-    if (pod.role.valid()) {
+    // A large gang is mostly of members that nothing but their number matters of.
+    if (!gang_.roles_enforced && in_group_.empty()) {
+      return;
+    }
+    const PodRecord& pod = state_.pod(id);
+    if (gang_.roles_enforced && pod.role.valid()) {
       ++by_role_[pod.role];
     }
     if (pod.sub_group != PodRecord::kNoSubGroup) {
@@ -94,13 +98,17 @@ class Builder {
       RequirePolicies();
       RequireRoles();
       FillUp();
-      demand_.required = Batched(chosen_groups_, chosen_loose_);
+      demand_.required = Batched(chosen_groups_, chosen_loose_, demand_.required_counts);
       if (!tally_.Ready()) {
         ExplainBlocked();
       }
     }
     CollectOptional();
-    Count();
+    demand_.required_counts.resize(demand_.classes.size());
+    demand_.all_counts.resize(demand_.classes.size());
+    for (size_t k = 0; k < demand_.classes.size(); ++k) {
+      demand_.all_counts[k] += demand_.required_counts[k];
+    }
     return std::move(demand_);
   }
 
@@ -125,6 +133,8 @@ class Builder {
         open_[pod.sub_group].push_back(id);
       } else {
         loose_.push_back(id);
+        const ShapeId shape = state_.ShapeOf(id);
+        one_shape_ = loose_.size() == 1 || shape == one_shape_ ? shape : ShapeId();
       }
     }
     loose_taken_.assign(loose_.size(), false);
@@ -241,7 +251,7 @@ class Builder {
         groups.push_back(chosen_groups_.back());
       }
     }
-    demand_.optional = Batched(groups, LooseLeft());
+    demand_.optional = Batched(groups, LooseLeft(), demand_.all_counts);
   }
 
   [[nodiscard]] bool IsFresh(const SingleGroup& group) const {
@@ -255,14 +265,16 @@ class Builder {
            std::ranges::all_of(group.pods, [&](PodId id) { return state_.ShapeOf(id) == shape; });
   }
 
-  Batch Batched(const std::vector<SingleGroup>& groups, const std::vector<PodId>& loose) {
+  // `counts` gains the pods of the batch, by class.
+  Batch Batched(const std::vector<SingleGroup>& groups, std::vector<PodId> loose,
+                std::vector<int32_t>& counts) {
     Batch batch;
     for (const SingleGroup& group : groups) {
       const uint32_t policy = gang_.sub_groups[group.sub_group].policy;
       demand_.has_group_rule |=
           gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
       for (const PodId id : group.pods) {
-        Register(id);
+        Count(state_.ShapeOf(id), 1, counts);
       }
       if (!IsFresh(group)) {
         batch.singles.push_back(group);
@@ -279,18 +291,27 @@ class Builder {
             {policy, k, static_cast<int32_t>(group.pods.size()), {group.sub_group}});
       }
     }
-    for (const PodId id : loose) {
-      Register(id);
+    if (one_shape_.valid() && !loose.empty()) {
+      Count(one_shape_, static_cast<int32_t>(loose.size()), counts);
+    } else {
+      for (const PodId id : loose) {
+        Count(state_.ShapeOf(id), 1, counts);
+      }
     }
-    batch.loose = loose;
+    batch.loose = std::move(loose);
     return batch;
   }
 
-  void Register(PodId id) {
-    const ShapeId shape = state_.ShapeOf(id);
-    if (std::ranges::find(demand_.classes, shape) == demand_.classes.end()) {
+  void Count(ShapeId shape, int32_t pods, std::vector<int32_t>& counts) {
+    const auto k =
+        static_cast<size_t>(std::ranges::find(demand_.classes, shape) - demand_.classes.begin());
+    if (k == demand_.classes.size()) {
       demand_.classes.push_back(shape);
     }
+    if (counts.size() <= k) {
+      counts.resize(k + 1, 0);
+    }
+    counts[k] += pods;
   }
 
   void ExplainBlocked() {
@@ -313,26 +334,6 @@ class Builder {
                       std::to_string(gang_.min_member) + " members it needs";
   }
 
-  void CountBatch(const Batch& batch, std::vector<int32_t>& counts) const {
-    for (const SingleGroup& group : batch.singles) {
-      for (const PodId id : group.pods) {
-        ++counts[demand_.ClassOf(state_.ShapeOf(id))];
-      }
-    }
-    for (const UniformGroups& u : batch.uniform) {
-      counts[u.k] += u.size * static_cast<int32_t>(u.sub_groups.size());
-    }
-    for (const PodId id : batch.loose) {
-      ++counts[demand_.ClassOf(state_.ShapeOf(id))];
-    }
-  }
-  void Count() {
-    demand_.required_counts.assign(demand_.classes.size(), 0);
-    CountBatch(demand_.required, demand_.required_counts);
-    demand_.all_counts = demand_.required_counts;
-    CountBatch(demand_.optional, demand_.all_counts);
-  }
-
   cluster::State& state_;
   const Gang& gang_;
   Tally tally_;
@@ -340,6 +341,7 @@ class Builder {
   std::vector<std::vector<PodId>> open_;  // placeable pods of each sub-group not chosen yet
   std::vector<bool> group_done_;
   std::vector<PodId> loose_;
+  ShapeId one_shape_;  // of all loose_; none when they differ
   std::vector<bool> loose_taken_;
   std::vector<SingleGroup> chosen_groups_;
   std::vector<PodId> chosen_loose_;

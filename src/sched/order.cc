@@ -50,9 +50,12 @@ bool GoesBefore(const cluster::State& state, const Waiting& a, const Waiting& b)
 Agenda::Agenda(const cluster::State& state, const std::vector<GangId>& gangs) : state_(state) {
   std::map<QueueId, std::vector<Waiting>> by_queue;
   for (const GangId id : gangs) {
-    by_queue[state.gang(id).queue].push_back({id, MissesMembers(state, state.gang(id))});
+    by_queue[state.gang(id).queue].push_back({id, false});
   }
   for (auto& [queue, list] : by_queue) {
+    for (Waiting& w : list) {
+      w.mends = list.size() > 1 && MissesMembers(state, state.gang(w.id));
+    }
     std::ranges::sort(list,
                       [&](const Waiting& a, const Waiting& b) { return GoesBefore(state, b, a); });
     Lane lane{queue, {}};
@@ -71,9 +74,7 @@ Agenda::Agenda(const cluster::State& state, const std::vector<GangId>& gangs) : 
     const cluster::Columns& columns = state.columns();
     totals_.assign(columns.resource_count(), 0);
     for (size_t r = 0; r < totals_.size(); ++r) {
-      for (const int64_t amount : columns.allocatable(ResourceId(r))) {
-        totals_[r] = SaturatingAdd(totals_[r], amount);
-      }
+      totals_[r] = columns.total_allocatable(ResourceId(r));
     }
   }
 }

@@ -169,6 +169,7 @@ std::vector<GroupSplit> Packer::SplitRuled(DomainId d, const UniformGroups& u, i
   const auto score = [&](NodeId node) { return score_ ? score_(u.k, node) : 0; };
   SplitAnswer answer =
       SplitExact(trial_.tree(), trial_.View(u.k), opened, request, score, effort_.exact);
+  effort_.Spend(answer.spent);
   if (answer.outcome == SplitOutcome::kImpossible) {
     return {};
   }
@@ -354,6 +355,7 @@ std::vector<NodeCount> Packer::SplitOne(DomainId d, size_t k, int64_t pods,
   const auto score = [&](NodeId node) { return score_ ? score_(k, node) : 0; };
   SplitAnswer answer =
       SplitExact(trial_.tree(), trial_.View(k), anchors, request, score, effort_.exact);
+  effort_.Spend(answer.spent);
   if (answer.outcome == SplitOutcome::kFound) {
     return std::move(answer.split.loose);
   }

@@ -31,9 +31,12 @@ struct Placement {
 
 // Bounds on the work of one decision, in fields or states merged.
 struct Effort {
-  int64_t exact = 0;     // left for the exact splits
+  int64_t exact = 0;     // for one exact split
+  bool shared = false;   // `exact` is for all of them together
   bool gave_up = false;  // some split was cut off: what was found may not be the best, "impossible"
                          // is not proved
+
+  void Spend(int64_t amount) { exact -= shared ? amount : 0; }
 };
 
 class Packer {

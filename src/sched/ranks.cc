@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <boost/unordered/unordered_flat_set.hpp>
+
 #include "base/check.h"
 
 namespace hopwise::sched {
@@ -37,7 +39,7 @@ class Assigner {
   [[nodiscard]] bool Free(PodId id) const {
     const cluster::PodRecord& pod = state_.pod(id);
     return pod.state == cluster::PodState::kPending && pod.ours && !pod.terminating &&
-           pod.blocker.empty() && !std::ranges::binary_search(taken_, id);
+           pod.blocker.empty() && !taken_.contains(id.value);
   }
 
   void Assign(const PlacedSet& set) {
@@ -78,16 +80,15 @@ class Assigner {
     });
     for (size_t i = 0; i < order.size(); ++i) {
       binds_.push_back({pods[order[i]], nodes[i]});
-      taken_.push_back(pods[order[i]]);
+      taken_.insert(pods[order[i]].value);
     }
-    std::ranges::sort(taken_);
   }
 
   cluster::State& state_;
   const cluster::Gang& gang_;
   const Demand& demand_;
   const topology::Tree& tree_;
-  std::vector<PodId> taken_;  // sorted
+  boost::unordered_flat_set<uint32_t> taken_;  // look-up only
   std::vector<Bind> binds_;
 };
 

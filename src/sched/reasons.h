@@ -25,6 +25,9 @@ struct Refusal {
 Refusal ExplainNoFit(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope,
                      bool undecided);
 
+// The same where "never" is proved already (NeverByCounts).
+Refusal ExplainNever(cluster::State& state, GangId gang, const Demand& demand, const Scope& scope);
+
 // Surplus of a gang that has its minimum.
 Refusal ExplainSurplus(cluster::State& state, GangId gang, const Demand& demand,
                        const Scope& scope);

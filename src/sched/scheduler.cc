@@ -33,7 +33,7 @@ struct Scheduler::Impl {
   void Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal,
              GangReport& report);
   void FitTotals();
-  Location LocateIn(GangId id, size_t preferred);
+  Location LocateIn(const std::vector<PodId>& members, size_t preferred);
 
   cluster::State& state;
   Config config;
@@ -233,7 +233,7 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   Demand demand = BuildDemand(state, id);
   report.placed = static_cast<int32_t>(demand.placed.size());
   report.waiting = demand.waiting;
-  report.location = LocateIn(id, tree_of.contains(id) ? tree_of.at(id) : 0);
+  report.location = LocateIn(demand.placed, tree_of.contains(id) ? tree_of.at(id) : 0);
   report.warnings = state.gang(id).warnings;
   if (Refuse(report, demand)) {
     return report;
@@ -288,6 +288,10 @@ GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope
       return report;
     }
   }
+  if (!surplus_only && NeverByCounts(state, demand, scope)) {
+    Sleep(id, demand, scope, ExplainNever(state, id, demand, scope), report);
+    return report;
+  }
   ++counters.splits;
   Choice choice;
   if (scope.kind == Scope::Kind::kFree) {
@@ -319,7 +323,7 @@ void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choi
   if (choice.tree != 0) {
     tree_of[id] = choice.tree;
   }
-  report.location = LocateIn(id, choice.tree);
+  report.location = LocateIn(state.gang(id).pods, choice.tree);
 }
 
 void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope,
@@ -338,18 +342,16 @@ void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope,
   }
 }
 
-// The smallest domain that holds all placed members.
-Location Scheduler::Impl::LocateIn(GangId id, size_t preferred) {
+// The smallest domain that holds those of `members` that are placed.
+Location Scheduler::Impl::LocateIn(const std::vector<PodId>& members, size_t preferred) {
   Location location;
   const auto& trees = state.trees();
   location.tree = preferred < trees.size() ? preferred : 0;
   const topology::Tree& tree = *trees[location.tree];
   DomainId common;
-  for (const PodId pod : state.gang(id).pods) {
+  for (const PodId pod : members) {
     const cluster::PodRecord& record = state.pod(pod);
-    const bool here =
-        record.state == cluster::PodState::kAssumed || record.state == cluster::PodState::kBound;
-    if (here && record.node.valid()) {
+    if (cluster::HoldsRoom(record.state) && record.node.valid()) {
       const DomainId leaf = tree.leaf_of[record.node.index()];
       common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
     }
@@ -377,7 +379,8 @@ const GangReport* Scheduler::LastReport(GangId gang) const {
 }
 
 Location Scheduler::Locate(GangId gang) {
-  return impl_->LocateIn(gang, impl_->tree_of.contains(gang) ? impl_->tree_of.at(gang) : 0);
+  return impl_->LocateIn(impl_->state.gang(gang).pods,
+                         impl_->tree_of.contains(gang) ? impl_->tree_of.at(gang) : 0);
 }
 
 size_t Scheduler::sleeping() const { return impl_->memory.sleeping(); }

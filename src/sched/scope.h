@@ -15,7 +15,6 @@ namespace hopwise::sched {
 struct TreeScope {
   size_t tree = 0;     // index into State::trees()
   uint16_t limit = 0;  // highest rank of the smallest common domain; root_rank() = anywhere
-  DomainId within;  // the whole decision stays inside this domain (none: no bound beyond `limit`)
   Anchors anchors;
 };
 
@@ -31,6 +30,21 @@ struct Scope {
   std::vector<std::string>
       warnings;  // the rule was set aside as documented, anchors span more than allowed, …
 };
+
+// The largest domains that the scope allows, in order: calls visit(DomainId). Every other allowed
+// one lies in one of them.
+template <class Visit>
+void ForEachAllowed(const topology::Tree& tree, const TreeScope& scope, Visit visit) {
+  DomainId d = scope.anchors.common();
+  if (!d.valid()) {
+    tree.ForEachLargest(scope.limit, visit);
+  } else if (tree.at(d).rank <= scope.limit) {
+    while (tree.at(d).parent.valid() && tree.at(tree.at(d).parent).rank <= scope.limit) {
+      d = tree.at(d).parent;
+    }
+    visit(d);
+  }
+}
 
 // Ranks that a rule allows in one tree: the limit as a rank, 0 = none at all.
 uint16_t LimitRank(const topology::Tree& tree, const cluster::TopologyRule& rule);

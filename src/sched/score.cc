@@ -31,13 +31,6 @@ int64_t Points(Int128 share, int64_t weight) {
   return Clamp((share * kMaxScore * weight * kPoint + kWhole / 2) / kWhole);
 }
 
-int64_t AmountOf(const cluster::Request& request, ResourceId r) {
-  for (const auto& [resource, amount] : request) {
-    if (resource == r) return amount;
-  }
-  return 0;
-}
-
 // used/allocatable within 0..kWhole.
 Int128 Fraction(Int128 used, Int128 allocatable) {
   const Int128 within = std::clamp<Int128>(used, 0, allocatable);
@@ -69,7 +62,7 @@ Int128 DomainShare(const DomainTotals& totals, DomainId d, const cluster::Reques
   Packing packing;
   for (size_t i = 0; i < totals.resource_count(); ++i) {
     const auto& [resource, weight] = totals.weights()[i];
-    const int64_t amount = AmountOf(request, resource);
+    const int64_t amount = cluster::AmountOf(request, resource);
     if (amount <= 0) continue;
     packing.Put(weight, Int128{totals.used(i, d)} + amount, totals.allocatable(i, d));
   }
@@ -211,7 +204,7 @@ void DomainTotals::Add(const topology::Tree& tree, DomainId leaf, const cluster:
   HOPWISE_CHECK(tree_ == &tree);  // Update comes first
   has_added_ = true;
   for (size_t i = 0; i < resources_.size(); ++i) {
-    const Int128 amount = Int128{AmountOf(request, resources_[i].first)} * count;
+    const Int128 amount = Int128{cluster::AmountOf(request, resources_[i].first)} * count;
     if (amount == 0) continue;
     for (DomainId d = leaf; d.valid(); d = tree.at(d).parent) sums_[i][d.index()].added += amount;
   }
@@ -264,6 +257,17 @@ int64_t Scorer::NodeScore(NodeId node, const cluster::Request& request,
   return score;
 }
 
+bool Scorer::SameLoad(NodeId a, NodeId b) const {
+  for (size_t r = 0; r < columns_.resource_count(); ++r) {
+    const auto& allocatable = columns_.allocatable(ResourceId(r));
+    const auto& used = columns_.used(ResourceId(r));
+    if (allocatable[a.index()] != allocatable[b.index()] || used[a.index()] != used[b.index()]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 int64_t Scorer::BinpackScore(NodeId node, const cluster::Request& request,
                              const std::vector<int64_t>* extra) const {
   if (config_.binpack.weight == 0) return 0;
@@ -291,7 +295,7 @@ int64_t Scorer::LeastAndMost(NodeId node, const cluster::Request& request,
   Int128 least = 0, most = 0, resources = 0;
   for (const auto& [r, assumed] :
        {std::pair{ids.cpu, kDefaultMilliCpu}, std::pair{ids.memory, kDefaultMemory}}) {
-    const int64_t amount = AmountOf(request, r);
+    const int64_t amount = cluster::AmountOf(request, r);
     const Load load = LoadOf(node, r, amount > 0 ? amount : assumed, extra);
     if (load.allocatable <= 0) continue;
     const Int128 fraction = Fraction(load.used, load.allocatable);
@@ -317,7 +321,7 @@ int64_t Scorer::Balanced(NodeId node, const cluster::Request& request,
   size_t count = 0;
   bool requests_any = false;
   for (const ResourceId r : {ids.cpu, ids.memory, ids.gpu}) {
-    const int64_t amount = AmountOf(request, r);
+    const int64_t amount = cluster::AmountOf(request, r);
     requests_any = requests_any || amount > 0;
     const Load load = LoadOf(node, r, amount, extra);
     if (load.allocatable <= 0 || (r == ids.gpu && amount == 0)) continue;

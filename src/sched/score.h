@@ -80,6 +80,9 @@ class Scorer {
   [[nodiscard]] int64_t NodeScore(NodeId node, const cluster::Request& request,
                                   const std::vector<int64_t>* extra) const;
 
+  // Whether both nodes hold and use the same amounts, so that NodeScore treats them alike.
+  [[nodiscard]] bool SameLoad(NodeId a, NodeId b) const;
+
   // HyperNodeOrder of network-topology-aware: packing of `request` (the sum over all members) on
   // domain d, x100 x weight. 0 when it does not fit into the sums.
   [[nodiscard]] int64_t HyperNodeOrder(const DomainTotals& totals, DomainId d,

@@ -1,42 +1,52 @@
 #include "sched/split_exact.h"
 
 #include <algorithm>
+#include <memory>
+#include <tuple>
 
 #include "base/check.h"
-#include "sched/quality.h"
+#include "sched/split_table.h"
 
 namespace hopwise::sched {
 namespace {
 
-// A cost is a row of 16-bit fields packed four to a word, most significant first, so that rows add
-// and compare word by word. Fields never overflow: each counts groups, cells or lost gangs of one
-// split, all bounded by kMostPods.
-constexpr int64_t kMostPods = 16'000;
-constexpr size_t kMostFields = 96;
-constexpr size_t kFieldsPerWord = 4;
-constexpr size_t kFieldBits = 16;
+// A node with room. Nodes that are alike but for their score form a class.
+struct FreeNode {
+  uint16_t fit = 0;
+  bool anchored = false;
+  int64_t score = 0;      // per pod
+  uint32_t position = 0;  // in fabric order
+  NodeId node;
 
-constexpr uint32_t kNoPlan = 0xffffffffU;
-
-struct Plan {
-  enum class Kind : uint8_t { kEmpty, kNode, kMerge, kGroup };
-  Kind kind = Kind::kEmpty;
-  uint32_t a = kNoPlan, b = kNoPlan;  // kMerge: both; kGroup: a
-  uint32_t id = 0;                    // kNode: node; kGroup: domain
-  int32_t count = 0;                  // kNode: pods
+  [[nodiscard]] bool SameClass(const FreeNode& other) const {
+    return fit == other.fit && anchored == other.anchored;
+  }
 };
 
-// Costs and plans of the states of one domain; state (g, p) is row g * (pods + 1) + p.
-struct Table {
-  int32_t groups = 0, pods = 0;
-  std::vector<uint64_t> words;  // by state, by word
-  std::vector<int64_t> scores;
-  std::vector<uint32_t> plans;  // kNoPlan: unreachable
+// Class by class, the best score first, then in fabric order.
+bool Precedes(const FreeNode& a, const FreeNode& b) {
+  return std::tuple(b.fit, b.anchored, b.score, a.position) <
+         std::tuple(a.fit, a.anchored, a.score, b.position);
+}
 
-  [[nodiscard]] size_t states() const { return plans.size(); }
-  [[nodiscard]] size_t Row(int32_t g, int32_t p) const {
-    return static_cast<size_t>(g) * static_cast<size_t>(pods + 1) + static_cast<size_t>(p);
-  }
+bool Alike(const FreeNode& a, const FreeNode& b) { return a.SameClass(b) && a.score == b.score; }
+
+// The table of a domain and how its states came about. Domains that are alike share it.
+struct Solved {
+  SplitTable table;
+  std::vector<std::vector<Taken>> taken;  // by part, by state after it was merged
+  std::vector<int32_t> widths;            // by part: pods + 1 of those states
+  std::vector<uint16_t> completed;        // by state: groups completed in the domain itself
+};
+
+// A domain below the one that is split, or that one. Its parts are the classes of its own nodes,
+// then its children.
+struct Piece {
+  DomainId domain;
+  std::vector<FreeNode> nodes;  // in the order of Precedes
+  std::vector<size_t> classes;  // where each class of them begins, and where the last one ends
+  std::vector<std::unique_ptr<Piece>> children;
+  std::shared_ptr<const Solved> solved;
 };
 
 class Exact {
@@ -48,34 +58,26 @@ class Exact {
         anchors_(anchors),
         request_(request),
         score_(score),
-        budget_(budget) {
-    total_ = request.loose + int64_t{request.groups} * request.group_size;
-    left_cap_ = std::min(kMostLeft, 65'535 / std::max<int64_t>(1, total_));
-    LayOutFields();
-  }
+        budget_(budget),
+        total_(request.loose + int64_t{request.groups} * request.group_size),
+        fields_(tree.at(request.domain).rank, request.groups > 0, LargestPiece(), total_) {}
 
   SplitAnswer Run();
 
  private:
-  void LayOutFields();
-  [[nodiscard]] size_t GroupField(uint16_t rank) const { return size_t{top_} - rank; }
-  [[nodiscard]] size_t CellField(uint16_t rank) const {
-    return cell_base_ + (size_t{top_} - 1 - rank);
-  }
-  void AddField(std::vector<uint64_t>& row, size_t field, uint64_t amount) const;
-
-  Table MakeTable(int32_t groups, int32_t pods) const;
-  [[nodiscard]] Table NodeTable(NodeId node, uint16_t parent_rank);
-  [[nodiscard]] bool DomainTable(DomainId d, Table& out);
-  [[nodiscard]] bool MergeInto(Table& acc, const Table& child, int64_t room);
-  void CompleteGroups(DomainId d, Table& table);
-  void Enter(DomainId d, Table& table) const;
-  void PruneStranded(DomainId d, Table& table) const;
-  [[nodiscard]] std::vector<uint64_t> EnterCost(int64_t before, int64_t taken, uint16_t low,
-                                                uint16_t high, bool cell) const;
-  [[nodiscard]] bool Better(const uint64_t* words, int64_t score, const Table& table,
-                            size_t row) const;
-  void Unfold(uint32_t plan, std::vector<NodeCount>& pods, Split& out) const;
+  [[nodiscard]] int64_t LargestPiece() const;
+  [[nodiscard]] int64_t MergeCost(DomainId d) const;
+  [[nodiscard]] std::unique_ptr<Piece> MakePiece(DomainId d) const;
+  [[nodiscard]] bool Solve(Piece& piece);
+  [[nodiscard]] bool ShareLast(Piece& piece);
+  [[nodiscard]] SplitTable ClassTable(const Piece& piece, size_t c) const;
+  [[nodiscard]] bool MergePart(const SplitTable& part, int64_t room, int64_t room_after,
+                               Solved& into);
+  void CompleteGroups(DomainId d, Solved& solved) const;
+  void PruneStranded(DomainId d, SplitTable& table) const;
+  void Enter(DomainId d, SplitTable& table) const;
+  void Unfold(const Piece& piece, int32_t g, int32_t p, std::vector<NodeCount>& pods,
+              Split& out) const;
   void TakeGroup(std::vector<NodeCount>& pods, DomainId d, Split& out) const;
 
   const topology::Tree& tree_;
@@ -84,162 +86,125 @@ class Exact {
   const SplitRequest& request_;
   const std::function<int64_t(NodeId)>& score_;
   int64_t budget_;
-  int64_t total_ = 0;
-  int64_t left_cap_ = kMostLeft;  // keeps the sum over all cells within a field
-  uint16_t top_ = 0;              // rank of the domain that is split
-  size_t cell_base_ = 0, damage_base_ = 0, fields_ = 0, words_ = 0;
-  int sizes_ = 0;  // damage fields: sizes 2^(sizes-1) .. 1
-  std::vector<Plan> plans_;
+  int64_t total_;
+  CostFields fields_;
+  const Piece* last_leaf_ = nullptr;  // solved last, of those without children
 };
 
-// [group ranks top..1][cells top-1..0][damage: size descending, rank descending][room left: rank
-// descending]. What does not fit
-// the row is the least significant.
-void Exact::LayOutFields() {
-  top_ = tree_.at(request_.domain).rank;
-  cell_base_ = request_.groups > 0 ? size_t{top_} : 0;
-  damage_base_ = cell_base_ + top_;
-  int64_t largest = 0;  // room of the roomiest piece below the domain
+// Room of the roomiest piece below the domain.
+int64_t Exact::LargestPiece() const {
   const topology::Domain& domain = tree_.at(request_.domain);
+  int64_t largest = std::min<int64_t>(view_.max_fit, view_.sums[request_.domain.index()]);
   for (uint32_t child = request_.domain.value + 1; child < domain.end;
        child = tree_.domains[child].end) {
     largest = std::max(largest, view_.sums[child]);
   }
-  largest = std::max<int64_t>(
-      largest, std::min<int64_t>(view_.max_fit, view_.sums[request_.domain.index()]));
-  for (; largest > 0; largest /= 2) {
-    ++sizes_;
-  }
-  fields_ = std::min(kMostFields, damage_base_ + static_cast<size_t>(sizes_ + 1) * top_);
-  words_ = (fields_ + kFieldsPerWord - 1) / kFieldsPerWord;
+  return largest;
 }
 
-void Exact::AddField(std::vector<uint64_t>& row, size_t field, uint64_t amount) const {
-  if (field < fields_) {
-    row[field / kFieldsPerWord] += amount
-                                   << (kFieldBits * (kFieldsPerWord - 1 - field % kFieldsPerWord));
-  }
-}
-
-// Cost of taking `taken` pods from a cell with room `before` that stands for the ranks [low, high).
-std::vector<uint64_t> Exact::EnterCost(int64_t before, int64_t taken, uint16_t low, uint16_t high,
-                                       bool cell) const {
-  std::vector<uint64_t> row(words_, 0);
-  for (uint16_t rank = low; cell && rank < high; ++rank) {
-    AddField(row, CellField(rank), 1);
-  }
-  for (int i = 0; i < sizes_; ++i) {
-    const int64_t size = int64_t{1} << (sizes_ - 1 - i);
-    const int64_t lost = before / size - (before - taken) / size;
-    for (uint16_t rank = low; lost != 0 && rank < high; ++rank) {
-      const size_t field = damage_base_ + static_cast<size_t>(i) * top_ + (size_t{top_} - 1 - rank);
-      AddField(row, field, static_cast<uint64_t>(lost));
+// About what merging the children of d and of the domains below it will cost, seen from their room
+// alone: a search that cannot end is not begun.
+int64_t Exact::MergeCost(DomainId d) const {
+  const topology::Domain& domain = tree_.at(d);
+  int64_t cost = 0;
+  int64_t room = 0;
+  for (uint32_t child = d.value + 1; child < domain.end && cost <= budget_;
+       child = tree_.domains[child].end) {
+    const int64_t part = std::min(view_.sums[child], total_);
+    if (part > 0) {
+      cost += MergeCost(DomainId(child)) +
+              (room + 1) * (part + 1) * static_cast<int64_t>(fields_.words() + 1);
+      room = std::min(room + part, total_);
     }
   }
-  const size_t left = damage_base_ + static_cast<size_t>(sizes_) * top_;
-  for (uint16_t rank = low; low > 0 && taken > 0 && rank < high; ++rank) {
-    AddField(row, left + (size_t{top_} - 1 - rank),
-             static_cast<uint64_t>(std::min(before - taken, left_cap_)));
-  }
-  return row;
+  return cost;
 }
 
-Table Exact::MakeTable(int32_t groups, int32_t pods) const {
-  Table table;
-  table.groups = groups;
-  table.pods = pods;
-  const size_t states = static_cast<size_t>(groups + 1) * static_cast<size_t>(pods + 1);
-  table.words.assign(states * words_, 0);
-  table.scores.assign(states, 0);
-  table.plans.assign(states, kNoPlan);
-  return table;
-}
-
-bool Exact::Better(const uint64_t* words, int64_t score, const Table& table, size_t row) const {
-  if (table.plans[row] == kNoPlan) {
-    return true;
-  }
-  const uint64_t* other = table.words.data() + row * words_;
-  for (size_t i = 0; i < words_; ++i) {
-    if (words[i] != other[i]) {
-      return words[i] < other[i];
+std::unique_ptr<Piece> Exact::MakePiece(DomainId d) const {
+  const topology::Domain& domain = tree_.at(d);
+  auto piece = std::make_unique<Piece>();
+  piece->domain = d;
+  for (uint32_t at = domain.lo; at < domain.direct; ++at) {
+    const NodeId node = tree_.order[at];
+    if (view_.fit[node.index()] > 0) {
+      piece->nodes.push_back(
+          {view_.fit[node.index()], anchors_.Holds(node), score_ ? score_(node) : 0, at, node});
     }
   }
-  return score > table.scores[row];
+  if (!std::ranges::is_sorted(piece->nodes, Precedes)) {
+    std::ranges::sort(piece->nodes, Precedes);
+  }
+  for (size_t i = 0; i < piece->nodes.size(); ++i) {
+    if (i == 0 || !piece->nodes[i].SameClass(piece->nodes[i - 1])) {
+      piece->classes.push_back(i);
+    }
+  }
+  piece->classes.push_back(piece->nodes.size());
+  for (uint32_t child = d.value + 1; child < domain.end; child = tree_.domains[child].end) {
+    if (view_.sums[child] > 0) {
+      piece->children.push_back(MakePiece(DomainId(child)));
+    }
+  }
+  return piece;
 }
 
-Table Exact::NodeTable(NodeId node, uint16_t parent_rank) {
-  const int64_t room = view_.fit[node.index()];
-  const auto most = static_cast<int32_t>(std::min(room, total_));
-  Table table = MakeTable(0, most);
-  const int64_t score = score_ ? score_(node) : 0;
-  const bool opens = !anchors_.Holds(node);
+// 0 .. all pods of one class of nodes. Of any number of pods, filling one node after the other
+// opens the fewest and leaves what is left in one piece, which no other way betters in any field;
+// the best scores are filled first.
+SplitTable Exact::ClassTable(const Piece& piece, size_t c) const {
+  const size_t begin = piece.classes[c];
+  const size_t count = piece.classes[c + 1] - begin;
+  const FreeNode& first = piece.nodes[begin];
+  const uint16_t rank = tree_.at(piece.domain).rank;
+  const int64_t fit = first.fit;
+  const auto most = static_cast<int32_t>(std::min(fit * static_cast<int64_t>(count), total_));
+  SplitTable table(0, most, fields_.words());
+  int64_t filled_score = 0;
   for (int32_t p = 0; p <= most; ++p) {
-    const auto row = static_cast<size_t>(p);
-    if (p > 0) {
-      const std::vector<uint64_t> cost = EnterCost(room, p, 0, parent_rank, opens);
-      std::ranges::copy(cost, table.words.begin() + static_cast<std::ptrdiff_t>(row * words_));
+    const int64_t full = p / fit;
+    const int64_t rest = p % fit;
+    if (rest == 0 && full > 0) {
+      filled_score += fit * piece.nodes[begin + static_cast<size_t>(full) - 1].score;
     }
-    table.scores[row] = score * p;
-    table.plans[row] = static_cast<uint32_t>(plans_.size());
-    plans_.push_back(p == 0 ? Plan{} : Plan{Plan::Kind::kNode, kNoPlan, kNoPlan, node.value, p});
+    const auto row = static_cast<size_t>(p);
+    uint64_t* words = table.Words(row);
+    if (full > 0) {
+      fields_.AddCell(fit, fit, 0, rank, !first.anchored, static_cast<uint64_t>(full), words);
+    }
+    table.scores[row] = filled_score;
+    if (rest > 0) {
+      fields_.AddCell(fit, rest, 0, rank, !first.anchored, 1, words);
+      table.scores[row] += rest * piece.nodes[begin + static_cast<size_t>(full)].score;
+    }
+    table.reached[row] = 1;
   }
   return table;
 }
 
-bool Exact::MergeInto(Table& acc, const Table& child, int64_t room) {
-  const auto groups = static_cast<int32_t>(std::min<int64_t>(
-      {request_.groups, int64_t{acc.groups} + child.groups, room / request_.group_size}));
-  const auto pods =
-      static_cast<int32_t>(std::min<int64_t>({total_, int64_t{acc.pods} + child.pods, room}));
-  budget_ -= static_cast<int64_t>(acc.states() * child.states() * (words_ + 1));
+// `room`: of all parts so far; `room_after`: of those still to come.
+bool Exact::MergePart(const SplitTable& part, int64_t room, int64_t room_after, Solved& into) {
+  SplitTable& acc = into.table;
+  budget_ -= static_cast<int64_t>(acc.states() * part.states() * (acc.width + 1));
   if (budget_ < 0) {
     return false;
   }
-  Table merged = MakeTable(groups, pods);
-  std::vector<std::pair<uint32_t, uint32_t>> from(merged.states());
-  std::vector<uint64_t> row(words_);
-  // From the most downwards: among equals the earlier children in fabric order are filled.
-  for (int32_t ga = acc.groups; ga >= 0; --ga) {
-    for (int32_t pa = acc.pods; pa >= 0; --pa) {
-      const size_t a = acc.Row(ga, pa);
-      if (acc.plans[a] == kNoPlan) {
-        continue;
-      }
-      for (int32_t gb = 0; gb <= std::min(child.groups, groups - ga); ++gb) {
-        for (int32_t pb = 0; pb <= std::min(child.pods, pods - pa); ++pb) {
-          const size_t b = child.Row(gb, pb);
-          if (child.plans[b] == kNoPlan ||
-              int64_t{ga + gb} * request_.group_size + pa + pb > total_) {
-            continue;
-          }
-          for (size_t i = 0; i < words_; ++i) {
-            row[i] = acc.words[a * words_ + i] + child.words[b * words_ + i];
-          }
-          const int64_t score = acc.scores[a] + child.scores[b];
-          const size_t to = merged.Row(ga + gb, pa + pb);
-          if (Better(row.data(), score, merged, to)) {
-            std::ranges::copy(row, merged.words.begin() + static_cast<std::ptrdiff_t>(to * words_));
-            merged.scores[to] = score;
-            merged.plans[to] = 0;
-            from[to] = {acc.plans[a], child.plans[b]};
-          }
-        }
-      }
-    }
-  }
-  for (size_t i = 0; i < merged.states(); ++i) {
-    if (merged.plans[i] != kNoPlan) {
-      merged.plans[i] = static_cast<uint32_t>(plans_.size());
-      plans_.push_back({Plan::Kind::kMerge, from[i].first, from[i].second, 0, 0});
-    }
-  }
-  acc = std::move(merged);
+  MergeLimits limits;
+  limits.groups = static_cast<int32_t>(std::min<int64_t>(
+      {request_.groups, int64_t{acc.groups} + part.groups, room / request_.group_size}));
+  limits.pods =
+      static_cast<int32_t>(std::min<int64_t>({total_, int64_t{acc.pods} + part.pods, room}));
+  limits.group_size = request_.group_size;
+  limits.total = total_;
+  limits.least = total_ - room_after;
+  into.taken.emplace_back();
+  acc = Merge(acc, part, limits, into.taken.back());
+  into.widths.push_back(acc.pods + 1);
   return true;
 }
 
 // Loose pods of d that make up whole groups: their smallest domain is d.
-void Exact::CompleteGroups(DomainId d, Table& table) {
+void Exact::CompleteGroups(DomainId d, Solved& solved) const {
+  SplitTable& table = solved.table;
   const uint16_t rank = tree_.at(d).rank;
   if (request_.groups == 0 || rank > request_.group_rank) {
     return;
@@ -247,29 +212,24 @@ void Exact::CompleteGroups(DomainId d, Table& table) {
   const int32_t size = request_.group_size;
   const auto most = static_cast<int32_t>(
       std::min<int64_t>(request_.groups, int64_t{table.groups} + table.pods / size));
-  Table wide = MakeTable(most, table.pods);
-  std::vector<uint64_t> row(words_);
+  SplitTable wide(most, table.pods, table.width);
+  solved.completed.assign(wide.states(), 0);
+  std::vector<uint64_t> row(table.width);
   for (int32_t g = 0; g <= table.groups; ++g) {
     for (int32_t p = 0; p <= table.pods; ++p) {
-      const size_t a = table.Row(g, p);
-      if (table.plans[a] == kNoPlan) {
+      const size_t from = table.Row(g, p);
+      if (table.reached[from] == 0) {
         continue;
       }
-      std::copy_n(table.words.begin() + static_cast<std::ptrdiff_t>(a * words_), words_,
-                  row.begin());
-      uint32_t plan = table.plans[a];
+      std::copy_n(table.Words(from), table.width, row.begin());
       for (int32_t k = 0; g + k <= most && p >= k * size; ++k) {
         if (k > 0) {
-          AddField(row, GroupField(rank), 1);
+          fields_.AddGroup(rank, row.data());
         }
         const size_t to = wide.Row(g + k, p - k * size);
-        if (Better(row.data(), table.scores[a], wide, to)) {
-          std::ranges::copy(row, wide.words.begin() + static_cast<std::ptrdiff_t>(to * words_));
-          wide.scores[to] = table.scores[a];
-          wide.plans[to] = plan;
+        if (wide.Offer(to, row.data(), table.scores[from])) {
+          solved.completed[to] = static_cast<uint16_t>(k);
         }
-        plans_.push_back({Plan::Kind::kGroup, plan, kNoPlan, d.value, 0});
-        plan = static_cast<uint32_t>(plans_.size() - 1);
       }
     }
   }
@@ -277,7 +237,7 @@ void Exact::CompleteGroups(DomainId d, Table& table) {
 }
 
 // Where no domain above may complete a group, pods beyond the loose ones are lost.
-void Exact::PruneStranded(DomainId d, Table& table) const {
+void Exact::PruneStranded(DomainId d, SplitTable& table) const {
   const DomainId parent = tree_.at(d).parent;
   const bool last_chance =
       d == request_.domain || !parent.valid() || tree_.at(parent).rank > request_.group_rank;
@@ -285,67 +245,90 @@ void Exact::PruneStranded(DomainId d, Table& table) const {
     return;
   }
   for (int32_t g = 0; g <= table.groups; ++g) {
-    for (int32_t p = 0; p <= table.pods; ++p) {
-      if (p > request_.loose) {
-        table.plans[table.Row(g, p)] = kNoPlan;
-      }
+    for (int64_t p = request_.loose + 1; p <= table.pods; ++p) {
+      table.reached[table.Row(g, static_cast<int32_t>(p))] = 0;
     }
   }
 }
 
-void Exact::Enter(DomainId d, Table& table) const {
+// Any pod in d opens it; what that costs depends on their number only.
+void Exact::Enter(DomainId d, SplitTable& table) const {
   const topology::Domain& domain = tree_.at(d);
   const uint16_t above = tree_.at(domain.parent).rank;
   const bool opens = !anchors_.Holds(d);
-  std::vector<std::vector<uint64_t>> by_taken;  // the cost depends on the number of pods only
-  for (int64_t taken = 0; taken <= std::min(total_, view_.sums[d.index()]); ++taken) {
-    by_taken.push_back(
-        EnterCost(view_.sums[d.index()], taken, domain.rank, above, opens && taken > 0));
+  const int64_t room = view_.sums[d.index()];
+  const int64_t most = std::min(total_, room);
+  std::vector<uint64_t> by_taken(static_cast<size_t>(most + 1) * table.width, 0);
+  for (int64_t taken = 1; taken <= most; ++taken) {
+    fields_.AddCell(room, taken, domain.rank, above, opens, 1,
+                    by_taken.data() + static_cast<size_t>(taken) * table.width);
   }
   for (int32_t g = 0; g <= table.groups; ++g) {
     for (int32_t p = 0; p <= table.pods; ++p) {
-      const size_t at = table.Row(g, p);
-      const auto taken = static_cast<size_t>(int64_t{g} * request_.group_size + p);
-      if (table.plans[at] == kNoPlan || taken >= by_taken.size()) {
-        table.plans[at] = kNoPlan;
+      const size_t row = table.Row(g, p);
+      const int64_t taken = int64_t{g} * request_.group_size + p;
+      if (taken > most) {
+        table.reached[row] = 0;
         continue;
       }
-      for (size_t i = 0; i < words_; ++i) {
-        table.words[at * words_ + i] += by_taken[taken][i];
+      uint64_t* words = table.Words(row);
+      for (size_t i = 0; i < table.width; ++i) {
+        words[i] += by_taken[static_cast<size_t>(taken) * table.width + i];
       }
     }
   }
 }
 
-bool Exact::DomainTable(DomainId d, Table& out) {
-  const topology::Domain& domain = tree_.at(d);
-  out = MakeTable(0, 0);
-  out.plans[0] = static_cast<uint32_t>(plans_.size());
-  plans_.push_back({});
-  int64_t room = 0;
-  for (uint32_t at = domain.lo; at < domain.direct; ++at) {
-    const NodeId node = tree_.order[at];
-    if (view_.fit[node.index()] > 0) {
-      room += view_.fit[node.index()];
-      if (!MergeInto(out, NodeTable(node, domain.rank), room)) {
-        return false;
-      }
-    }
+// Leaves of a fabric are often alike; what was solved for the last one then holds for this one.
+bool Exact::ShareLast(Piece& piece) {
+  if (last_leaf_ == nullptr || !piece.children.empty() || piece.domain == request_.domain) {
+    return false;
   }
-  for (uint32_t child = d.value + 1; child < domain.end; child = tree_.domains[child].end) {
-    if (view_.sums[child] <= 0) {
-      continue;
-    }
-    Table table;
-    room += view_.sums[child];
-    if (!DomainTable(DomainId(child), table) || !MergeInto(out, table, room)) {
+  const topology::Domain& mine = tree_.at(piece.domain);
+  const topology::Domain& other = tree_.at(last_leaf_->domain);
+  const bool alike = mine.rank == other.rank &&
+                     tree_.at(mine.parent).rank == tree_.at(other.parent).rank &&
+                     anchors_.Holds(piece.domain) == anchors_.Holds(last_leaf_->domain) &&
+                     std::ranges::equal(piece.nodes, last_leaf_->nodes, Alike);
+  if (alike) {
+    piece.solved = last_leaf_->solved;
+  }
+  return alike;
+}
+
+bool Exact::Solve(Piece& piece) {
+  if (ShareLast(piece)) {
+    return true;
+  }
+  const bool top = piece.domain == request_.domain;
+  const int64_t whole = view_.sums[piece.domain.index()];
+  // Only the top must come to the full number in the end.
+  const auto after = [&](int64_t room) { return top ? whole - room : total_; };
+  auto solved = std::make_shared<Solved>();
+  solved->table = SplitTable(0, 0, fields_.words());
+  solved->table.reached[0] = 1;
+  int64_t room = 0;
+  for (size_t c = 0; c + 1 < piece.classes.size(); ++c) {
+    const auto count = static_cast<int64_t>(piece.classes[c + 1] - piece.classes[c]);
+    room += count * piece.nodes[piece.classes[c]].fit;
+    if (!MergePart(ClassTable(piece, c), room, after(room), *solved)) {
       return false;
     }
   }
-  CompleteGroups(d, out);
-  PruneStranded(d, out);
-  if (d != request_.domain) {
-    Enter(d, out);
+  for (const auto& child : piece.children) {
+    room += view_.sums[child->domain.index()];
+    if (!Solve(*child) || !MergePart(child->solved->table, room, after(room), *solved)) {
+      return false;
+    }
+  }
+  CompleteGroups(piece.domain, *solved);
+  PruneStranded(piece.domain, solved->table);
+  if (!top) {
+    Enter(piece.domain, solved->table);
+  }
+  piece.solved = std::move(solved);
+  if (piece.children.empty()) {
+    last_leaf_ = &piece;
   }
   return true;
 }
@@ -369,55 +352,68 @@ void Exact::TakeGroup(std::vector<NodeCount>& pods, DomainId d, Split& out) cons
   out.groups.push_back(std::move(group));
 }
 
-// Collects the loose pods of a plan into `pods`, groups into `out`. Depth: domains on a path times
-// children, at most the nodes split over.
-void Exact::Unfold(uint32_t plan, std::vector<NodeCount>& pods, Split& out) const {
-  // Merges lean to the left (acc, child), so the left side is walked in a loop and only children
-  // recurse.
-  std::vector<uint32_t> right;
-  uint32_t at = plan;
-  while (plans_[at].kind == Plan::Kind::kMerge) {
-    right.push_back(plans_[at].b);
-    at = plans_[at].a;
+// Appends the pods of state (g, p) that belong to no group to `pods`, its groups to `out`.
+void Exact::Unfold(const Piece& piece, int32_t g, int32_t p, std::vector<NodeCount>& pods,
+                   Split& out) const {
+  const Solved& solved = *piece.solved;
+  const uint16_t completed =
+      solved.completed.empty() ? uint16_t{0} : solved.completed[solved.table.Row(g, p)];
+  g -= completed;
+  p += completed * request_.group_size;
+  std::vector<Taken> parts(solved.taken.size());
+  for (size_t i = parts.size(); i-- > 0;) {
+    parts[i] = solved.taken[i][static_cast<size_t>(g) * static_cast<size_t>(solved.widths[i]) +
+                               static_cast<size_t>(p)];
+    g -= parts[i].groups;
+    p -= parts[i].pods;
   }
-  if (plans_[at].kind == Plan::Kind::kNode) {
-    pods.push_back({NodeId(plans_[at].id), plans_[at].count});
-  } else if (plans_[at].kind == Plan::Kind::kGroup) {
-    std::vector<NodeCount> inner;
-    Unfold(plans_[at].a, inner, out);
-    TakeGroup(inner, DomainId(plans_[at].id), out);
-    pods.insert(pods.end(), inner.begin(), inner.end());
+  HOPWISE_CHECK(g == 0 && p == 0);
+  const size_t classes = piece.classes.size() - 1;
+  std::vector<NodeCount> mine;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int32_t left = parts[i].pods;
+    if (i >= classes) {
+      Unfold(*piece.children[i - classes], parts[i].groups, left, mine, out);
+      continue;
+    }
+    for (size_t n = piece.classes[i]; left > 0; ++n) {
+      const int32_t take = std::min<int32_t>(left, piece.nodes[n].fit);
+      mine.push_back({piece.nodes[n].node, take});
+      left -= take;
+    }
   }
-  for (size_t i = right.size(); i-- > 0;) {
-    Unfold(right[i], pods, out);
+  for (uint16_t k = 0; k < completed; ++k) {
+    TakeGroup(mine, piece.domain, out);
   }
+  pods.insert(pods.end(), mine.begin(), mine.end());
 }
 
 SplitAnswer Exact::Run() {
   SplitAnswer answer;
-  const int64_t room = view_.sums[request_.domain.index()];
-  if (room < total_) {
+  if (view_.sums[request_.domain.index()] < total_) {
     return answer;
   }
   const int64_t nodes = tree_.at(request_.domain).node_count();
-  if (total_ > kMostPods || nodes * static_cast<int64_t>(words_) > budget_) {
+  if (total_ > kMostPods || nodes + MergeCost(request_.domain) > budget_) {
     answer.outcome = SplitOutcome::kTooLarge;
     return answer;
   }
-  Table table;
-  if (!DomainTable(request_.domain, table)) {
+  const int64_t before = budget_;
+  const std::unique_ptr<Piece> piece = MakePiece(request_.domain);
+  const bool solved = Solve(*piece);
+  answer.spent = before - budget_;
+  if (!solved) {
     answer.outcome = SplitOutcome::kTooLarge;
     return answer;
   }
-  if (table.groups < request_.groups || table.pods < request_.loose) {
-    return answer;
-  }
-  const size_t row = table.Row(request_.groups, static_cast<int32_t>(request_.loose));
-  if (table.plans[row] == kNoPlan) {
+  const SplitTable& table = piece->solved->table;
+  if (table.groups < request_.groups || table.pods < request_.loose ||
+      table.reached[table.Row(request_.groups, static_cast<int32_t>(request_.loose))] == 0) {
     return answer;
   }
   answer.outcome = SplitOutcome::kFound;
-  Unfold(table.plans[row], answer.split.loose, answer.split);
+  Unfold(*piece, request_.groups, static_cast<int32_t>(request_.loose), answer.split.loose,
+         answer.split);
   std::ranges::sort(answer.split.groups, {}, [&](const GroupSplit& g) {
     return std::pair(g.domain, tree_.position[g.nodes.front().node.index()]);
   });

@@ -40,11 +40,12 @@ enum class SplitOutcome : uint8_t { kFound, kImpossible, kTooLarge };
 struct SplitAnswer {
   SplitOutcome outcome = SplitOutcome::kImpossible;
   Split split;
+  int64_t spent = 0;  // of the budget
 };
 
 // `score(node)` is added per pod as the last criterion. `budget` bounds the work in merged fields;
-// kTooLarge when it would be passed (then nothing is proved). Precondition: request.domain's tree
-// is `tree`.
+// kTooLarge when it would be passed, which shows early (then nothing is proved). Precondition:
+// request.domain's tree is `tree`.
 SplitAnswer SplitExact(const topology::Tree& tree, const RoomView& view, const Anchors& anchors,
                        const SplitRequest& request, const std::function<int64_t(NodeId)>& score,
                        int64_t budget);

@@ -134,8 +134,7 @@ void Mixed::AddNode(NodeId node, uint16_t parent_rank) {
   std::vector<int64_t> free(columns.resource_count(), 0);
   for (size_t r = 0; r < free.size(); ++r) {
     const ResourceId id(r);
-    const int64_t used = SaturatingAdd(columns.used(id)[node.index()], placed[r]);
-    free[r] = SaturatingSub(columns.allocatable(id)[node.index()], used);
+    free[r] = SaturatingSub(columns.free(id)[node.index()], placed[r]);
   }
   event.options.push_back(counts);
   Enumerate(node, 0, free, counts, event);

@@ -70,6 +70,7 @@ class Room {
     for (uint32_t at = 0; at < tree.order.size(); ++at) {
       tree.position[tree.order[at].index()] = at;
     }
+    tree.MakeIndexes();
     SumUp();
   }
 

@@ -22,6 +22,7 @@ Trial::Trial(cluster::State& state, size_t tree, const std::vector<ShapeId>& cla
     Class c;
     c.shape = shape;
     c.view = {data.fit.data(), sums.data(), data.max_fit};
+    c.before = c.view.fit;
     classes_.push_back(std::move(c));
   }
 }
@@ -71,27 +72,46 @@ void Trial::CopyOnWrite(Class& c) {
   c.copied = true;
 }
 
+namespace {
+
+bool PortsClash(const cluster::PredicateSet& a, const cluster::PredicateSet& b) {
+  return std::ranges::any_of(a.ports, [&](const api::HostPort& x) {
+    return std::ranges::any_of(b.ports, [&](const api::HostPort& y) {
+      return x.port == y.port && x.protocol == y.protocol;
+    });
+  });
+}
+
+}  // namespace
+
+// Predicates do not change in a trial, so a node that took none before takes none now.
 int64_t Trial::FitNow(const Class& c, NodeId node) const {
-  std::vector<int64_t> extra(state_.columns().resource_count(), 0);
-  const auto& ports = state_.fits().ShapePredicates(c.shape).ports;
+  const int64_t before = c.before[node.index()];
   const auto last = last_step_.find(node.value);
-  for (int32_t i = last == last_step_.end() ? -1 : last->second; i >= 0;
-       i = log_[static_cast<size_t>(i)].previous) {
-    const Step& step = log_[static_cast<size_t>(i)];
-    const ShapeId placed = classes_[step.k].shape;
-    for (const auto& [r, amount] : state_.fits().ShapeRequest(placed)) {
-      extra[r.index()] = SaturatingAdd(extra[r.index()], SaturatingMul(amount, step.count));
+  if (before == 0 || last == last_step_.end() || last->second < 0) {
+    return before;
+  }
+  const auto& fits = state_.fits();
+  const cluster::Columns& columns = state_.columns();
+  int64_t fit = before;
+  for (const auto& [r, amount] : fits.ShapeRequest(c.shape)) {
+    int64_t free = columns.free(r)[node.index()];
+    for (int32_t i = last->second; i >= 0; i = log_[static_cast<size_t>(i)].previous) {
+      const Step& step = log_[static_cast<size_t>(i)];
+      const int64_t each = cluster::AmountOf(fits.ShapeRequest(classes_[step.k].shape), r);
+      free = SaturatingSub(free, SaturatingMul(each, step.count));
     }
-    const bool clash =
-        std::ranges::any_of(state_.fits().ShapePredicates(placed).ports, [&](const auto& a) {
-          return std::ranges::any_of(
-              ports, [&](const auto& b) { return a.port == b.port && a.protocol == b.protocol; });
-        });
-    if (clash) {
+    fit = std::min(fit, free < amount ? 0 : free / amount);
+  }
+  const cluster::PredicateSet& mine = fits.ShapePredicates(c.shape);
+  for (int32_t i = last->second; i >= 0 && !mine.ports.empty();
+       i = log_[static_cast<size_t>(i)].previous) {
+    const size_t k = log_[static_cast<size_t>(i)].k;
+    if (PortsClash(fits.ShapePredicates(classes_[k].shape), mine)) {
       return 0;
     }
   }
-  return state_.fits().FitWith(node, c.shape, &extra);
+  return fit;
 }
 
 void Trial::AddPlaced(NodeId node, std::vector<int64_t>& used) const {

@@ -64,6 +64,7 @@ class Trial {
   struct Class {
     ShapeId shape;
     RoomView view;
+    const uint16_t* before = nullptr;  // fit by node without the trial
     bool copied = false;
     std::vector<uint16_t> fit;
     std::vector<int64_t> sums;

@@ -71,6 +71,7 @@ Tree PlantFabric(const Links& links, const Skeleton& sound, const Assignment& as
   for (const uint32_t owner : assignment.owner[fabric]) domains.push_back(domain_of(owner));
   LayOut(nodes, domains, ids, tree);
   RankTiers(tree);
+  tree.MakeIndexes();
   return tree;
 }
 
@@ -96,6 +97,7 @@ Tree PlantLabels(std::span<const NodeId> sorted, const NodeTable& nodes,
   for (const auto& tuple : tuples) domain_of.push_back(tuple ? domains[*tuple] : 0);
   LayOut(sorted, domain_of, nodes.ids(), tree);
   RankTiers(tree);
+  tree.MakeIndexes();
   return tree;
 }
 

@@ -49,6 +49,14 @@ struct Tree {
   // a user wrote, ask RanksNamed, which also knows the names that lost here.
   std::vector<std::string> tier_names;
 
+  // Made by MakeIndexes. By domain: the least id of its own nodes when these are consecutive ids,
+  // kNoPosition otherwise.
+  std::vector<uint32_t> first_id;
+  // The others by rank:
+  std::vector<std::vector<DomainId>> by_rank;   // its domains in order
+  std::vector<uint32_t> most_nodes;             // of one of them
+  std::vector<std::vector<std::string>> names;  // their tier_names, each once, "" left out
+
   static constexpr uint32_t kNoPosition = 0xffffffffU;
 
   [[nodiscard]] const Domain& at(DomainId d) const { return domains[d.index()]; }
@@ -62,6 +70,21 @@ struct Tree {
   // The ranks, ascending, of the domains whose own tier_name is `tier_name`. Usually one; none for
   // an unknown name and for ""; several when one name is written on several tiers.
   [[nodiscard]] std::vector<uint16_t> RanksNamed(std::string_view tier_name) const;
+
+  // Fills in the indexes once the rest of the tree stands.
+  void MakeIndexes();
+
+  // The largest domains of rank <= limit, in order: calls visit(DomainId) for each.
+  template <class Visit>
+  void ForEachLargest(uint16_t limit, Visit visit) const {
+    for (uint32_t d = 0; d < domains.size();) {
+      const bool allowed = domains[d].rank <= limit;
+      if (allowed) {
+        visit(DomainId(d));
+      }
+      d = allowed ? domains[d].end : d + 1;
+    }
+  }
 
   friend bool operator==(const Tree&, const Tree&) = default;
 };
