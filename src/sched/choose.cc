@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "sched/split_groups.h"
+#include "sched/split_joint.h"
 
 namespace hopwise::sched {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 // decision is bounded.
 constexpr int64_t kSmallCluster = 256;
 constexpr int64_t kSmallBudget = 4'000'000;
+// Pairs of states that the split of all parts at once may look at on such a cluster: some tens of
+// milliseconds.
+constexpr int64_t kJointBudget = 2'000'000;
 // Fields that may be merged in all exact splits of one decision on a large cluster: a base and a
 // share per pod, about 50 microseconds for 64 pods.
 constexpr int64_t kBaseBudget = 40'000;
@@ -49,6 +53,47 @@ bool BetterBound(const Candidate& a, const Candidate& b) {
 
 bool HasAny(const Batch& batch) {
   return !batch.singles.empty() || !batch.uniform.empty() || !batch.loose.empty();
+}
+
+// More than one part, or one that holds members already.
+bool HasParts(const Batch& batch) {
+  return batch.uniform.size() + batch.singles.size() + (batch.loose.empty() ? 0 : 1) > 1 ||
+         !batch.singles.empty();
+}
+
+// Smallest domain of a sub-group's members that have a node; none without any.
+DomainId HomeOf(const cluster::State& state, const topology::Tree& tree,
+                const cluster::SubGroup& group) {
+  DomainId home;
+  for (const PodId id : group.pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    if (cluster::HoldsRoom(pod.state) && pod.node.valid()) {
+      const DomainId leaf = tree.leaf_of[pod.node.index()];
+      home = home.valid() ? tree.CommonDomain(home, leaf) : leaf;
+    }
+  }
+  return home;
+}
+
+DomainId CommonDomain(const topology::Tree& tree, DomainId common, const std::vector<Slot>& slots) {
+  for (const Slot& slot : slots) {
+    const DomainId leaf = tree.leaf_of[slot.node.index()];
+    common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
+  }
+  return common;
+}
+
+// Moves the next `pods` pods from one list of slots to the other.
+void TakeSlots(std::vector<Slot>& from, int32_t pods, std::vector<Slot>& to) {
+  for (Slot& slot : from) {
+    const int32_t take = std::min(pods, slot.count);
+    if (take > 0) {
+      to.push_back({slot.node, take, slot.k, kLoose});
+      slot.count -= take;
+      pods -= take;
+    }
+  }
+  HOPWISE_CHECK(pods == 0);
 }
 
 int64_t Total(const std::vector<int32_t>& counts) {
@@ -93,6 +138,10 @@ class TreeChooser {
   void TryRank(uint16_t rank, Choice& best);
   [[nodiscard]] bool Evaluate(DomainId d, bool compare, Choice& out);
   [[nodiscard]] bool EvaluateSimple(DomainId d, bool compare, Choice& out);
+  void Fill(Packer& packer, DomainId d, bool compare, Choice& out);
+  [[nodiscard]] JointRequest AskJointly() const;
+  void TakeJointly(const JointRequest& request, const JointAnswer& answer, Placement& out);
+  void TryJointly(Choice& best);
   void Measure(DomainId d, Choice& choice) const;
   [[nodiscard]] uint16_t GroupBound(DomainId d) const;
   [[nodiscard]] int64_t ScoreOf(const Choice& choice);
@@ -239,6 +288,12 @@ bool TreeChooser::Evaluate(DomainId d, bool compare, Choice& out) {
   if (!packer.PlaceRequired(d, out.placement)) {
     return false;
   }
+  Fill(packer, d, compare, out);
+  return true;
+}
+
+// The surplus after what is required, and what the whole is worth.
+void TreeChooser::Fill(Packer& packer, DomainId d, bool compare, Choice& out) {
   packer.PlaceOptional(d, out.placement);
   out.found = true;
   out.tree = scope_.tree;
@@ -253,7 +308,112 @@ bool TreeChooser::Evaluate(DomainId d, bool compare, Choice& out) {
     const Meter meter(tree_, {before.fit.data(), sums.data(), before.max_fit}, scope_.anchors);
     out.quality.damage = meter.Damage(out.placement.Nodes(), trial_.View(dominant));
   }
-  return true;
+}
+
+// Sub-groups without a rule ask for nothing that loose pods do not.
+JointRequest TreeChooser::AskJointly() const {
+  JointRequest request;
+  request.limit = scope_.limit;
+  request.loose = demand_.required_counts;
+  const auto add = [&](uint32_t sub_group, const std::vector<int32_t>& pods) {
+    const uint32_t policy = gang_.sub_groups[sub_group].policy;
+    const cluster::TopologyRule& rule = gang_.policies[policy].rule;
+    if (rule.mode == cluster::TopologyRule::Mode::kNone) {
+      return;
+    }
+    JointGroup group{sub_group, pods, HomeOf(state_, tree_, gang_.sub_groups[sub_group]), 0};
+    group.limit = LimitRank(tree_, rule);
+    if (group.home.valid()) {
+      group.limit = std::max(group.limit, tree_.at(group.home).rank);
+    }
+    for (size_t k = 0; k < pods.size(); ++k) {
+      request.loose[k] -= pods[k];
+    }
+    request.groups.push_back(std::move(group));
+  };
+  for (const SingleGroup& group : demand_.required.singles) {
+    add(group.sub_group, demand_.CountClasses(state_, group.pods));
+  }
+  for (const UniformGroups& u : demand_.required.uniform) {
+    std::vector<int32_t> pods(demand_.classes.size(), 0);
+    pods[u.k] = u.size;
+    for (const uint32_t sub_group : u.sub_groups) {
+      add(sub_group, pods);
+    }
+  }
+  return request;
+}
+
+// Puts the answer into the trial and hands its loose pods to the sub-groups without a rule and to
+// those of no sub-group, in that order.
+void TreeChooser::TakeJointly(const JointRequest& request, const JointAnswer& answer,
+                              Placement& out) {
+  std::vector<std::vector<Slot>> loose(demand_.classes.size());
+  for (const JointPiece& piece : answer.pieces) {
+    for (const Slot& slot : piece.slots) {
+      trial_.Place(slot.k, slot.node, slot.count);
+      if (piece.sub_group == kLoose) {
+        loose[slot.k].push_back(slot);
+      }
+    }
+    if (piece.sub_group != kLoose) {
+      const auto group = std::ranges::find(request.groups, piece.sub_group, &JointGroup::sub_group);
+      out.sets.push_back(
+          {piece.sub_group, CommonDomain(tree_, group->home, piece.slots), true, piece.slots});
+    }
+  }
+  const auto hand_out = [&](uint32_t sub_group, const std::vector<int32_t>& pods) {
+    PlacedSet set;
+    set.sub_group = sub_group;
+    for (size_t k = 0; k < pods.size(); ++k) {
+      TakeSlots(loose[k], pods[k], set.slots);
+    }
+    set.domain = CommonDomain(tree_, DomainId(), set.slots);
+    if (!set.slots.empty()) {
+      out.sets.push_back(std::move(set));
+    }
+  };
+  const auto ruled = [&](uint32_t sub_group) {
+    return std::ranges::find(request.groups, sub_group, &JointGroup::sub_group) !=
+           request.groups.end();
+  };
+  for (const SingleGroup& group : demand_.required.singles) {
+    if (!ruled(group.sub_group)) {
+      hand_out(group.sub_group, demand_.CountClasses(state_, group.pods));
+    }
+  }
+  for (const UniformGroups& u : demand_.required.uniform) {
+    std::vector<int32_t> pods(demand_.classes.size(), 0);
+    pods[u.k] = u.size;
+    for (const uint32_t sub_group : u.sub_groups) {
+      if (!ruled(sub_group)) {
+        hand_out(sub_group, pods);
+      }
+    }
+  }
+  hand_out(kLoose, demand_.CountClasses(state_, demand_.required.loose));
+}
+
+// Small clusters: all parts of the gang at once, which packing one after the other may miss.
+void TreeChooser::TryJointly(Choice& best) {
+  const JointRequest request = AskJointly();
+  const JointAnswer answer = SplitJoint(state_, trial_, scope_.anchors, request, kJointBudget);
+  if (answer.outcome == SplitOutcome::kImpossible) {
+    effort_.gave_up = false;
+  }
+  if (answer.outcome != SplitOutcome::kFound) {
+    return;
+  }
+  Trial::Scope scope(trial_);
+  Packer packer(
+      state_, id_, demand_, trial_, scope_.anchors,
+      [&](size_t k, NodeId node) { return NodeScore(k, node); }, effort_);
+  Choice choice;
+  TakeJointly(request, answer, choice.placement);
+  Fill(packer, answer.domain, true, choice);
+  if (!best.found || Compare(choice.quality, best.quality) < 0) {
+    best = std::move(choice);
+  }
 }
 
 // Everything of the objective but damage and scores.
@@ -354,6 +514,9 @@ Choice TreeChooser::Run() {
     if (!demand_.has_group_rule || lowest) {
       break;
     }
+  }
+  if (!effort_.shared && !simple_ && HasParts(demand_.required)) {
+    TryJointly(best);
   }
   if (best.found && HasAny(demand_.optional) && tree_.at(best.domain).rank < scope_.limit) {
     Trial::Scope scope(trial_);

@@ -355,6 +355,15 @@ size_t Demand::ClassOf(ShapeId shape) const {
   return static_cast<size_t>(at - classes.begin());
 }
 
+std::vector<int32_t> Demand::CountClasses(cluster::State& state,
+                                          const std::vector<PodId>& pods) const {
+  std::vector<int32_t> counts(classes.size(), 0);
+  for (const PodId id : pods) {
+    ++counts[ClassOf(state.ShapeOf(id))];
+  }
+  return counts;
+}
+
 Demand BuildDemand(cluster::State& state, GangId gang) { return Builder(state, gang).Run(); }
 
 }  // namespace hopwise::sched

@@ -46,6 +46,9 @@ struct Demand {
   bool gated = false;   // blocked by scheduling gates only
 
   [[nodiscard]] size_t ClassOf(ShapeId shape) const;
+  // How many of `pods` are of each class.
+  [[nodiscard]] std::vector<int32_t> CountClasses(cluster::State& state,
+                                                  const std::vector<PodId>& pods) const;
   // Pods of each class in `required`.
   std::vector<int32_t> required_counts;
   // Pods of each class in both.

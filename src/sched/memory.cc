@@ -86,11 +86,13 @@ Memory::Entry& Memory::EntryOf(GangId gang) {
   return entries_[gang.index()];
 }
 
-void Memory::Remember(const Question& question, GangId gang, const Refusal& refusal) {
+void Memory::Remember(const cluster::State& state, const Question& question, GangId gang,
+                      const Refusal& refusal) {
   Forget(gang);
   const auto [at, fresh] = index_.try_emplace(question.key, buckets_.size());
   if (fresh) {
-    buckets_.push_back({question, INT64_MAX, {}, {}});
+    buckets_.emplace_back();
+    buckets_.back().question = question;
   }
   Bucket& bucket = buckets_[at->second];
   bucket.question.trees = question.trees;
@@ -101,8 +103,10 @@ void Memory::Remember(const Question& question, GangId gang, const Refusal& refu
       bucket.refusals.insert_or_assign(question.amount, refusal);
     }
   }
-  bucket.gangs.emplace(question.amount, gang);
-  EntryOf(gang) = {Place::kBucket, at->second, question.amount, {}};
+  const QueueId queue = state.gang(gang).queue;
+  const Turn turn = TurnOf(state, gang);
+  bucket.gangs[question.amount][queue].insert(turn);
+  EntryOf(gang) = {Place::kBucket, at->second, question.amount, queue, turn};
   ++sleeping_;
 }
 
@@ -127,12 +131,13 @@ void Memory::Forget(GangId gang) {
   }
   if (entry.place == Place::kBucket) {
     auto& gangs = buckets_[entry.bucket].gangs;
-    const auto [first, last] = gangs.equal_range(entry.amount);
-    for (auto at = first; at != last; ++at) {
-      if (at->second == gang) {
-        gangs.erase(at);
-        break;
-      }
+    Turns& turns = gangs[entry.amount];
+    turns[entry.queue].erase(entry.turn);
+    if (turns[entry.queue].empty()) {
+      turns.erase(entry.queue);
+    }
+    if (turns.empty()) {
+      gangs.erase(entry.amount);
     }
   } else if (entry.place == Place::kAlone) {
     alone_.erase(gang);
@@ -155,13 +160,70 @@ void Memory::ForgetAll() {
   buckets_.clear();
   alone_.clear();
   queued_.clear();
+  called_.clear();
   entries_.clear();
   sleeping_ = 0;
 }
 
+const Turn* Memory::Bucket::FirstAfter(QueueId queue, const Turn* last) const {
+  const Turn* first = nullptr;
+  for (const auto& [amount, turns] : gangs) {
+    if (amount > room || amount >= refused) {
+      break;
+    }
+    const auto mine = turns.find(queue);
+    if (mine == turns.end()) {
+      continue;
+    }
+    const auto at = last == nullptr ? mine->second.begin() : mine->second.upper_bound(*last);
+    if (at != mine->second.end() && (first == nullptr || *at < *first)) {
+      first = &*at;
+    }
+  }
+  return first;
+}
+
+bool Memory::LeftAsleep(cluster::State& state, GangId gang) {
+  const auto at = called_.find(gang);
+  if (at == called_.end() || queued_.contains(gang)) {
+    return false;
+  }
+  Bucket& bucket = buckets_[at->second.bucket];
+  const int64_t amount = EntryOf(gang).amount;
+  int64_t room = 0;
+  for (size_t i = 0; i < roomier_.size() && room < amount; ++i) {
+    room = std::max(room, RoomAround(state, bucket.question, roomier_[i]));
+  }
+  if (room >= amount) {
+    return false;
+  }
+  bucket.room = room;
+  return true;
+}
+
+GangId Memory::Next(GangId decided) {
+  const auto at = called_.find(decided);
+  if (at == called_.end()) {
+    return {};
+  }
+  Call call = at->second;
+  called_.erase(at);
+  const Turn* next = buckets_[call.bucket].FirstAfter(call.queue, &call.turn);
+  if (next == nullptr) {
+    return {};
+  }
+  call.turn = *next;
+  called_[next->gang] = call;
+  return next->gang;
+}
+
 void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier,
                   std::vector<GangId>& woken) {
-  for (Bucket& bucket : buckets_) {
+  called_.clear();
+  roomier_ = roomier;
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    Bucket& bucket = buckets_[b];
+    bucket.room = 0;
     if (bucket.gangs.empty()) {
       if (!roomier.empty()) {
         bucket.refused = INT64_MAX;  // nobody waits: not worth following
@@ -169,19 +231,26 @@ void Memory::Wake(cluster::State& state, const std::vector<NodeId>& roomier,
       }
       continue;
     }
-    int64_t room = 0;
     for (const NodeId node : roomier) {
-      room = std::max(room, RoomAround(state, bucket.question, node));
+      bucket.room = std::max(bucket.room, RoomAround(state, bucket.question, node));
     }
-    if (room == 0) {
-      continue;
+    if (bucket.room >= bucket.refused) {
+      // Larger amounts stay refused: no domain that they could be in has the room.
+      bucket.refused = bucket.room + 1;
+      bucket.refusals.erase(bucket.refusals.begin(), bucket.refusals.lower_bound(bucket.refused));
     }
-    for (auto at = bucket.gangs.begin(); at != bucket.gangs.end() && at->first <= room; ++at) {
-      woken.push_back(at->second);
+    std::set<QueueId> queues;
+    for (auto at = bucket.gangs.begin(); at != bucket.gangs.end() && at->first <= bucket.room;
+         ++at) {
+      for (const auto& [queue, turns] : at->second) {
+        queues.insert(queue);
+      }
     }
-    if (room >= bucket.refused) {
-      bucket.refused = INT64_MAX;
-      bucket.refusals.clear();
+    for (const QueueId queue : queues) {
+      if (const Turn* first = bucket.FirstAfter(queue, nullptr); first != nullptr) {
+        called_[first->gang] = {b, queue, *first};
+        woken.push_back(first->gang);
+      }
     }
   }
   for (const auto& [gang, classes] : alone_) {

@@ -2,17 +2,21 @@
 //
 // Gangs that ask the same question (class, rule, groups) share a bucket. A bucket remembers the
 // least amount that was proved not to fit; larger ones of the same question need no search. A node
-// with more room wakes a bucket only when a domain it lies in now holds an amount that was refused.
+// with more room wakes a bucket only when a domain it lies in now holds an amount that was refused,
+// and of the bucket only the first gang of each queue: the next one is called when that one was
+// decided, and nobody after one that was refused.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cluster/state.h"
 #include "sched/demand.h"
+#include "sched/order.h"
 #include "sched/reasons.h"
 #include "sched/scope.h"
 
@@ -38,7 +42,8 @@ class Memory {
   // searched. `exact` tells whether it was for this very amount (else its text has other numbers).
   const Refusal* Recall(const Question& question, bool& exact) const;
   // The gang waits with this refusal.
-  void Remember(const Question& question, GangId gang, const Refusal& refusal);
+  void Remember(const cluster::State& state, const Question& question, GangId gang,
+                const Refusal& refusal);
   // A gang with a demand of its own waits until any of its classes has more room somewhere.
   void RememberAlone(GangId gang, const std::vector<ShapeId>& classes);
   // It waits for its queue (or what it names) to change.
@@ -49,27 +54,44 @@ class Memory {
   void ForgetAll();
 
   // Nodes may have more room: appends the gangs that it may help, and drops proofs that no longer
-  // stand.
+  // stand. Gangs that changed or are gone must have been forgotten.
   void Wake(cluster::State& state, const std::vector<NodeId>& roomier, std::vector<GangId>& woken);
   void WakeQueue(const cluster::State& state, const std::vector<QueueId>& queues,
                  std::vector<GangId>& woken);
   void WakeAll(std::vector<GangId>& woken);
+  // Whether a gang named by Wake or Next can be left asleep after all, as what was placed since
+  // took the room that it was called for.
+  bool LeftAsleep(cluster::State& state, GangId gang);
+  // A gang named by Wake or Next was decided or left asleep: the one of its question and queue that
+  // comes after it and may still be helped; none when there is none.
+  GangId Next(GangId decided);
 
   [[nodiscard]] size_t sleeping() const { return sleeping_; }
 
  private:
+  using Turns = std::map<QueueId, std::set<Turn>>;
   struct Bucket {
     Question question;
-    int64_t refused = INT64_MAX;           // least amount proved not to fit
-    std::map<int64_t, Refusal> refusals;   // by amount; bounded
-    std::multimap<int64_t, GangId> gangs;  // by amount
+    int64_t refused = INT64_MAX;          // least amount proved not to fit
+    int64_t room = 0;                     // most that the nodes last freed may take
+    std::map<int64_t, Refusal> refusals;  // by amount; bounded
+    std::map<int64_t, Turns> gangs;       // by amount
+
+    // The first gang of the queue after `last` that may be helped.
+    [[nodiscard]] const Turn* FirstAfter(QueueId queue, const Turn* last) const;
   };
   enum class Place : uint8_t { kAwake, kBucket, kAlone, kQueue };
   struct Entry {
     Place place = Place::kAwake;
     size_t bucket = 0;
     int64_t amount = 0;
-    std::vector<ShapeId> classes;
+    QueueId queue;
+    Turn turn;
+  };
+  struct Call {
+    size_t bucket = 0;
+    QueueId queue;
+    Turn turn;
   };
 
   Entry& EntryOf(GangId gang);
@@ -79,6 +101,8 @@ class Memory {
   std::vector<Entry> entries_;  // by gang
   std::map<GangId, std::vector<ShapeId>> alone_;
   std::map<GangId, bool> queued_;
+  std::map<GangId, Call> called_;  // named since the last Wake and not decided yet
+  std::vector<NodeId> roomier_;    // of the last Wake
   size_t sleeping_ = 0;
 };
 

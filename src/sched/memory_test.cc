@@ -64,7 +64,7 @@ TEST(Memory, ARefusalAnswersForLargerGangsOfTheQuestion) {
   cluster.Add(Group("five", 5).Hard(1)).Pods("five", 5);
   Memory memory;
   Question question = *QuestionOf(cluster, "five");
-  memory.Remember(question, cluster.Gang("five"), {Verdict::kNotNow, "r", "m"});
+  memory.Remember(cluster.state, question, cluster.Gang("five"), {Verdict::kNotNow, "r", "m"});
   bool exact = false;
   EXPECT_NE(memory.Recall(question, exact), nullptr);
   EXPECT_TRUE(exact);
@@ -80,7 +80,7 @@ TEST(Memory, ASearchThatGaveUpProvesNothing) {
   cluster.Add(Group("g", 5).Hard(1)).Pods("g", 5);
   Memory memory;
   const Question question = *QuestionOf(cluster, "g");
-  memory.Remember(question, cluster.Gang("g"), {Verdict::kUndecided, "r", "m"});
+  memory.Remember(cluster.state, question, cluster.Gang("g"), {Verdict::kUndecided, "r", "m"});
   bool exact = false;
   EXPECT_EQ(memory.Recall(question, exact), nullptr);
   EXPECT_EQ(memory.sleeping(), 1U);
@@ -110,13 +110,67 @@ TEST(Memory, SleepersAreWokenOnlyByTheAmountTheyNeed) {
 
 TEST(Memory, TwinsOfARefusedGangNeedNoSearch) {
   TestCluster cluster(kPicture);
+  for (const char* node : {"a", "b", "c"}) {
+    cluster.Fill(node, 1);
+  }
   for (int i = 0; i < 5; ++i) {
     const std::string name = "g" + std::to_string(i);
-    cluster.Add(Group(name, 5).Hard(1)).Pods(name, 5);
+    cluster.Add(Group(name, 4).Hard(1)).Pods(name, 4);
   }
   cluster.Run();
   EXPECT_EQ(cluster.scheduler->counters().splits, 1U);
   EXPECT_EQ(cluster.scheduler->counters().from_memory, 4U);
+}
+
+TEST(Memory, WhatIsLargerThanAnyDomainNeedsNoSearchAtAll) {
+  TestCluster cluster(kPicture);
+  cluster.Add(Group("g", 5).Hard(1)).Pods("g", 5);
+  cluster.Run();
+  EXPECT_EQ(cluster.scheduler->counters().splits, 0U);
+  EXPECT_EQ(cluster.scheduler->sleeping(), 1U);
+}
+
+TEST(Memory, OfTwinsNoMoreAreWokenThanTheRoomHelps) {
+  TestCluster cluster(kPicture);
+  for (const char* node : {"a", "b", "c"}) {
+    cluster.Fill(node, 4);
+  }
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "g" + std::to_string(i);
+    cluster.Add(Group(name, 4).Hard(1).Created(i + 1)).Pods(name, 4);
+  }
+  cluster.Run();
+  const uint64_t before = cluster.scheduler->counters().decisions;
+  cluster.Remove("fill-0");
+  cluster.Remove("fill-2");
+  cluster.Run();
+  EXPECT_EQ(cluster.scheduler->counters().decisions - before, 2U);
+  EXPECT_EQ(cluster.Where("g0"), "a:4");
+  EXPECT_EQ(cluster.Where("g1"), "c:4");
+  EXPECT_EQ(cluster.scheduler->sleeping(), 48U);
+}
+
+TEST(Memory, OfOneQuestionEachQueueIsCalledInItsOrder) {
+  TestCluster cluster(kPicture);
+  for (const char* node : {"a", "b", "c"}) {
+    cluster.Fill(node, 4);
+  }
+  for (const char* name : {"low", "top"}) {
+    api::Queue queue;
+    queue.meta.name = name;
+    queue.priority = std::string(name) == "top" ? 9 : 0;
+    cluster.state.Apply(queue);
+  }
+  cluster.Add(Group("old", 4).Hard(1).In("low").Created(1)).Pods("old", 4);
+  cluster.Add(Group("next", 4).Hard(1).In("top").Created(2)).Pods("next", 4);
+  cluster.Add(Group("last", 4).Hard(1).In("top").Created(3)).Pods("last", 4);
+  cluster.Run();
+  cluster.Remove("fill-0");
+  cluster.Remove("fill-1");
+  cluster.Run();
+  EXPECT_EQ(cluster.Where("next"), "a:4");
+  EXPECT_EQ(cluster.Where("last"), "b:4");
+  EXPECT_EQ(cluster.Where("old"), "");
 }
 
 TEST(Memory, AGangThatIsGoneSleepsNoMore) {

@@ -1,7 +1,6 @@
 #include "sched/order.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/int128.h"
 #include "base/quantity.h"
@@ -25,58 +24,41 @@ bool MissesMembers(const cluster::State& state, const cluster::Gang& gang) {
   return waits && placed > 0 && placed < gang.min_member;
 }
 
-struct Waiting {
-  GangId id;
-  bool mends = false;
-};
+}  // namespace
 
-bool GoesBefore(const cluster::State& state, const Waiting& a, const Waiting& b) {
-  const cluster::Gang& x = state.gang(a.id);
-  const cluster::Gang& y = state.gang(b.id);
-  if (x.priority != y.priority) {
-    return x.priority > y.priority;
+bool operator<(const Turn& a, const Turn& b) {
+  if (a.priority != b.priority) {
+    return a.priority > b.priority;
   }
   if (a.mends != b.mends) {
     return a.mends;
   }
-  if (x.creation != y.creation) {
-    return x.creation < y.creation;
+  if (a.creation != b.creation) {
+    return a.creation < b.creation;
   }
-  return x.sequence != y.sequence ? x.sequence < y.sequence : a.id < b.id;
+  return a.sequence != b.sequence ? a.sequence < b.sequence : a.gang < b.gang;
 }
 
-}  // namespace
+Turn TurnOf(const cluster::State& state, GangId id) {
+  const cluster::Gang& gang = state.gang(id);
+  return {gang.priority, MissesMembers(state, gang), gang.creation, gang.sequence, id};
+}
 
 Agenda::Agenda(const cluster::State& state, const std::vector<GangId>& gangs) : state_(state) {
-  std::map<QueueId, std::vector<Waiting>> by_queue;
+  totals_.reserve(state.columns().resource_count());
+  for (size_t r = 0; r < state.columns().resource_count(); ++r) {
+    totals_.push_back(state.columns().total_allocatable(ResourceId(r)));
+  }
   for (const GangId id : gangs) {
-    by_queue[state.gang(id).queue].push_back({id, false});
+    Add(id);
   }
-  for (auto& [queue, list] : by_queue) {
-    for (Waiting& w : list) {
-      w.mends = list.size() > 1 && MissesMembers(state, state.gang(w.id));
-    }
-    std::ranges::sort(list,
-                      [&](const Waiting& a, const Waiting& b) { return GoesBefore(state, b, a); });
-    Lane lane{queue, {}};
-    for (const Waiting& w : list) {
-      lane.gangs.push_back(w.id);
-    }
-    lanes_.push_back(std::move(lane));
-  }
-  std::ranges::sort(lanes_, [&](const Lane& a, const Lane& b) {
-    const std::string none;
-    const std::string& x = a.queue.valid() ? state.queue(a.queue).name : none;
-    const std::string& y = b.queue.valid() ? state.queue(b.queue).name : none;
-    return x < y;
-  });
-  if (lanes_.size() > 1) {
-    const cluster::Columns& columns = state.columns();
-    totals_.assign(columns.resource_count(), 0);
-    for (size_t r = 0; r < totals_.size(); ++r) {
-      totals_[r] = columns.total_allocatable(ResourceId(r));
-    }
-  }
+}
+
+void Agenda::Add(GangId id) {
+  const QueueId queue = state_.gang(id).queue;
+  Lane& lane = lanes_[queue.valid() ? state_.queue(queue).name : ""];
+  lane.queue = queue;
+  lane.turns.insert(TurnOf(state_, id));
 }
 
 // The largest part of any resource that the queue holds, per weight.
@@ -98,8 +80,8 @@ int64_t Agenda::Share(const Lane& lane) const {
 GangId Agenda::Next() {
   Lane* best = nullptr;
   int64_t best_share = 0;
-  for (Lane& lane : lanes_) {
-    if (lane.gangs.empty()) {
+  for (auto& [name, lane] : lanes_) {
+    if (lane.turns.empty()) {
       continue;
     }
     const int32_t priority = lane.queue.valid() ? state_.queue(lane.queue).priority : 0;
@@ -115,8 +97,8 @@ GangId Agenda::Next() {
   if (best == nullptr) {
     return {};
   }
-  const GangId gang = best->gangs.back();
-  best->gangs.pop_back();
+  const GangId gang = best->turns.begin()->gang;
+  best->turns.erase(best->turns.begin());
   return gang;
 }
 

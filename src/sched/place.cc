@@ -102,7 +102,8 @@ bool Packer::PlaceInOrder(DomainId d, Order order, Placement& out) {
       return true;
     }
     PlacedSet set;
-    if (!PlaceLoose(d, CountClasses(batch.loose), Opened(trial_.tree(), anchors_, out), set)) {
+    if (!PlaceLoose(d, demand_.CountClasses(state_, batch.loose),
+                    Opened(trial_.tree(), anchors_, out), set)) {
       return false;
     }
     out.sets.push_back(std::move(set));
@@ -234,7 +235,7 @@ bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Pl
     limit = std::max(limit,
                      tree.at(mine.common()).rank);  // it spans more already: no further than that
   }
-  const std::vector<int32_t> wanted = CountClasses(group.pods);
+  const std::vector<int32_t> wanted = demand_.CountClasses(state_, group.pods);
   for (uint16_t rank = ruled ? 1 : tree.at(d).rank; rank <= limit; ++rank) {
     DomainId best;
     for (uint32_t c = d.value; c < tree.at(d).end; ++c) {
@@ -271,14 +272,6 @@ DomainId Packer::CommonOf(const PlacedSet& set, const Anchors& before) const {
     common = common.valid() ? trial_.tree().CommonDomain(common, leaf) : leaf;
   }
   return common;
-}
-
-std::vector<int32_t> Packer::CountClasses(const std::vector<PodId>& pods) const {
-  std::vector<int32_t> counts(demand_.classes.size(), 0);
-  for (const PodId id : pods) {
-    ++counts[demand_.ClassOf(state_.ShapeOf(id))];
-  }
-  return counts;
 }
 
 bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors,
@@ -402,7 +395,7 @@ void Packer::PlaceOptionalGroups(DomainId d, Placement& out) {
 
 void Packer::PlaceOptional(DomainId d, Placement& out) {
   PlaceOptionalGroups(d, out);
-  std::vector<int32_t> wanted = CountClasses(demand_.optional.loose);
+  std::vector<int32_t> wanted = demand_.CountClasses(state_, demand_.optional.loose);
   for (const PlacedSet& set : out.sets) {
     for (const Slot& slot : set.slots) {
       if (!set.required && set.sub_group == kLoose) {

@@ -72,7 +72,6 @@ class Packer {
   [[nodiscard]] std::vector<NodeCount> SplitOne(DomainId d, size_t k, int64_t pods,
                                                 const Anchors& anchors);
   void Commit(size_t k, const std::vector<NodeCount>& nodes, PlacedSet& set);
-  [[nodiscard]] std::vector<int32_t> CountClasses(const std::vector<PodId>& pods) const;
   [[nodiscard]] Anchors GroupAnchors(uint32_t sub_group) const;
   [[nodiscard]] uint16_t GroupLimit(uint32_t policy, DomainId d) const;
   [[nodiscard]] DomainId CommonOf(const PlacedSet& set, const Anchors& before) const;

@@ -33,6 +33,7 @@ struct Scheduler::Impl {
   void Sleep(GangId id, const Demand& demand, const Scope& scope, const Refusal& refusal,
              GangReport& report);
   void FitTotals();
+  [[nodiscard]] size_t TreeOf(GangId id) const;
   Location LocateIn(const std::vector<PodId>& members, size_t preferred);
 
   cluster::State& state;
@@ -41,7 +42,9 @@ struct Scheduler::Impl {
   std::vector<DomainTotals> totals;  // by tree
   Memory memory;
   std::map<GangId, GangReport> waiting;  // last report of gangs of which something waits
-  std::map<GangId, size_t> tree_of;      // tree that a gang was placed in, when not the primary one
+  // Tree that a gang was placed in, when not the primary one; the sequence tells it from a later
+  // gang of the same id.
+  std::map<GangId, std::pair<size_t, uint64_t>> tree_of;
   uint64_t trees_version = 0;
   bool started = false;
   Counters counters;
@@ -94,6 +97,13 @@ bool QueueRefuses(const cluster::State& state, const cluster::Gang& gang, GangRe
 void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
   const cluster::Changes changes = state.TakeChanges();
   const uint64_t version = state.trees_version();
+  for (const GangId id : changes.gangs) {
+    memory.Forget(id);
+    if (!state.gang(id).alive) {
+      waiting.erase(id);
+      tree_of.erase(id);
+    }
+  }
   if (!started || version != trees_version || changes.topology) {
     memory.WakeAll(awake);
     memory.ForgetAll();
@@ -108,13 +118,6 @@ void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
   awake.insert(awake.end(), changes.gangs.begin(), changes.gangs.end());
   std::ranges::sort(awake);
   awake.erase(std::ranges::unique(awake).begin(), awake.end());
-  for (const GangId id : awake) {
-    if (!state.gang(id).alive) {
-      memory.Forget(id);
-      waiting.erase(id);
-      tree_of.erase(id);
-    }
-  }
   std::erase_if(awake, [&](GangId id) { return !state.gang(id).alive; });
 }
 
@@ -132,7 +135,13 @@ Plan Scheduler::Impl::Run() {
   Collect(awake);
   Agenda agenda(state, awake);
   for (GangId id = agenda.Next(); id.valid(); id = agenda.Next()) {
-    DecideFully(id, plan);
+    if (!memory.LeftAsleep(state, id)) {
+      DecideFully(id, plan);
+    }
+    if (const GangId next = memory.Next(id); next.valid()) {
+      ++counters.woken;
+      agenda.Add(next);
+    }
   }
   // Our own placements mark gangs as changed; they were just decided.
   std::vector<GangId> echo = state.TakeChanges().gangs;
@@ -233,7 +242,7 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   Demand demand = BuildDemand(state, id);
   report.placed = static_cast<int32_t>(demand.placed.size());
   report.waiting = demand.waiting;
-  report.location = LocateIn(demand.placed, tree_of.contains(id) ? tree_of.at(id) : 0);
+  report.location = LocateIn(demand.placed, TreeOf(id));
   report.warnings = state.gang(id).warnings;
   if (Refuse(report, demand)) {
     return report;
@@ -321,7 +330,7 @@ void Scheduler::Impl::Commit(GangId id, const Demand& demand, const Choice& choi
   report.placed += static_cast<int32_t>(report.binds.size());
   report.waiting -= static_cast<int32_t>(report.binds.size());
   if (choice.tree != 0) {
-    tree_of[id] = choice.tree;
+    tree_of[id] = {choice.tree, state.gang(id).sequence};
   }
   report.location = LocateIn(state.gang(id).pods, choice.tree);
 }
@@ -336,10 +345,15 @@ void Scheduler::Impl::Sleep(GangId id, const Demand& demand, const Scope& scope,
   const std::optional<Question> question =
       surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
   if (question) {
-    memory.Remember(*question, id, refusal);
+    memory.Remember(state, *question, id, refusal);
   } else {
     memory.RememberAlone(id, demand.classes);
   }
+}
+
+size_t Scheduler::Impl::TreeOf(GangId id) const {
+  const auto at = tree_of.find(id);
+  return at != tree_of.end() && at->second.second == state.gang(id).sequence ? at->second.first : 0;
 }
 
 // The smallest domain that holds those of `members` that are placed.
@@ -379,8 +393,7 @@ const GangReport* Scheduler::LastReport(GangId gang) const {
 }
 
 Location Scheduler::Locate(GangId gang) {
-  return impl_->LocateIn(impl_->state.gang(gang).pods,
-                         impl_->tree_of.contains(gang) ? impl_->tree_of.at(gang) : 0);
+  return impl_->LocateIn(impl_->state.gang(gang).pods, impl_->TreeOf(gang));
 }
 
 size_t Scheduler::sleeping() const { return impl_->memory.sleeping(); }

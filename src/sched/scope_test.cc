@@ -51,6 +51,7 @@ TEST(LimitRank, SoftIsAnywhere) {
 TEST(LimitRank, AnUnknownNameAllowsNothing) {
   Room room = Gaps();
   room.tree.domains[2].tier_name = "leaf";
+  room.tree.MakeIndexes();
   EXPECT_EQ(LimitRank(room.tree, Hard({}, "leaf")), 1);
   EXPECT_EQ(LimitRank(room.tree, Hard({}, "row")), 0);
 }
@@ -58,6 +59,7 @@ TEST(LimitRank, AnUnknownNameAllowsNothing) {
 TEST(LimitRank, TheNumberCountsWhenBothAreSet) {
   Room room = Gaps();
   room.tree.domains[2].tier_name = "leaf";
+  room.tree.MakeIndexes();
   EXPECT_EQ(LimitRank(room.tree, Hard(7, "leaf")), 2);
 }
 
