@@ -36,7 +36,9 @@ constexpr std::array<JsonField<SubGroupPolicy>, 6> kSubGroup = {{
 }};
 }  // namespace
 
-bool Decode(JsonValue& value, SubGroupPolicy& out) { return Within<kSubGroup>(value, out); }
+bool Decode(JsonValue& value, SubGroupPolicy& out) {
+  return Only<kSubGroup, kNoOthers>(value, out);
+}
 
 namespace {
 
@@ -55,7 +57,7 @@ constexpr std::array<JsonField<PodGroup>, 2> kPodGroupStatus = {{
 }};
 constexpr std::array<JsonField<PodGroup>, 3> kPodGroupRoot = {{
     {"metadata", Into<&PodGroup::meta>},
-    {"spec", Within<kPodGroupSpec>},
+    {"spec", Only<kPodGroupSpec, kNoOthers>},
     {"status", Within<kPodGroupStatus>},
 }};
 
@@ -85,12 +87,14 @@ constexpr std::array<JsonField<Queue>, 7> kQueueSpec = {{
     {"deserved", Into<&Queue::deserved>},
     {"parent", Into<&Queue::parent>},
 }};
+constexpr std::array<std::string_view, 4> kOtherQueueSpec = {"type", "extendClusters", "affinity",
+                                                             "dequeueStrategy"};
 constexpr std::array<JsonField<Queue>, 1> kQueueStatus = {{
     {"state", Into<&Queue::state>},
 }};
 constexpr std::array<JsonField<Queue>, 3> kQueueRoot = {{
     {"metadata", Into<&Queue::meta>},
-    {"spec", Within<kQueueSpec>},
+    {"spec", Only<kQueueSpec, kOtherQueueSpec>},
     {"status", Within<kQueueStatus>},
 }};
 
@@ -135,7 +139,7 @@ constexpr std::array<JsonField<HyperNodeMember>, 2> kMember = {{
 }  // namespace
 
 bool Decode(JsonValue& value, HyperNodeMember& out) {
-  if (!Within<kMember>(value, out)) return false;
+  if (!Only<kMember, kNoOthers>(value, out)) return false;
   if (!out.exact && !out.pattern && !out.labels) {
     value.Warn("none of exactMatch, regexMatch and labelMatch; the member selects nothing");
   }
@@ -151,7 +155,7 @@ constexpr std::array<JsonField<HyperNode>, 3> kHyperNodeSpec = {{
 }};
 constexpr std::array<JsonField<HyperNode>, 2> kHyperNodeRoot = {{
     {"metadata", Into<&HyperNode::meta>},
-    {"spec", Within<kHyperNodeSpec>},
+    {"spec", Only<kHyperNodeSpec, kNoOthers>},
 }};
 
 constexpr std::array<JsonField<PartitionPolicy>, 4> kPartition = {{
@@ -162,7 +166,9 @@ constexpr std::array<JsonField<PartitionPolicy>, 4> kPartition = {{
 }};
 }  // namespace
 
-bool Decode(JsonValue& value, PartitionPolicy& out) { return Within<kPartition>(value, out); }
+bool Decode(JsonValue& value, PartitionPolicy& out) {
+  return Only<kPartition, kNoOthers>(value, out);
+}
 
 namespace {
 
@@ -190,11 +196,12 @@ constexpr std::array<JsonField<VcTask>, 6> kTask = {{
     {"minAvailable", IntoCount<&VcTask::min_available>},
     {"template", ReadTaskTemplate},
     {"partitionPolicy", Into<&VcTask::partition>},
-    {"dependsOn", Within<kDependsOn>},
+    {"dependsOn", Only<kDependsOn, kNoOthers>},
 }};
+constexpr std::array<std::string_view, 3> kOtherTask = {"policies", "topologyPolicy", "maxRetry"};
 }  // namespace
 
-bool Decode(JsonValue& value, VcTask& out) { return Within<kTask>(value, out); }
+bool Decode(JsonValue& value, VcTask& out) { return Only<kTask, kOtherTask>(value, out); }
 
 namespace {
 
@@ -219,6 +226,8 @@ constexpr std::array<JsonField<VcJob>, 7> kJobSpec = {{
     {"tasks", Into<&VcJob::tasks>},
     {"plugins", ReadPlugins},
 }};
+constexpr std::array<std::string_view, 6> kOtherJobSpec = {
+    "volumes", "policies", "runningEstimate", "maxRetry", "ttlSecondsAfterFinished", "minSuccess"};
 constexpr std::array<JsonField<VcJob>, 1> kJobState = {{
     {"phase", Into<&VcJob::phase>},
 }};
@@ -228,7 +237,7 @@ constexpr std::array<JsonField<VcJob>, 2> kJobStatus = {{
 }};
 constexpr std::array<JsonField<VcJob>, 3> kJobRoot = {{
     {"metadata", Into<&VcJob::meta>},
-    {"spec", Within<kJobSpec>},
+    {"spec", Only<kJobSpec, kOtherJobSpec>},
     {"status", Within<kJobStatus>},
 }};
 

@@ -224,7 +224,7 @@ bool DecodeCount(JsonValue& value, int32_t& out) {
 }
 
 bool Decode(JsonValue& value, NetworkTopology& out) {
-  if (!Within<kTopologyFields>(value, out)) return false;
+  if (!Only<kTopologyFields, kNoOthers>(value, out)) return false;
   if (out.highest_tier && !out.highest_tier_name.empty()) {
     value.Warn("highestTierAllowed and highestTierName exclude each other; the number counts");
   }

@@ -76,6 +76,22 @@ bool Within(JsonValue& value, T& out) {
   return ReadFields(value, std::span<const JsonField<T>>(Fields), out);
 }
 
+// The same for objects that people write by hand and whose fields we all know: a field that is
+// neither in the table nor in AlsoKnown (known, but of no use here) is most likely a typing error.
+template <const auto& Fields, const auto& AlsoKnown, class T>
+bool Only(JsonValue& value, T& out) {
+  return value.ForEachField([&](std::string_view key, JsonValue& field) {
+    for (const JsonField<T>& known : Fields) {
+      if (known.key == key) return known.read(field, out);
+    }
+    if (std::ranges::find(AlsoKnown, key) == std::ranges::end(AlsoKnown)) {
+      field.Warn("unknown field, ignored");
+    }
+    return true;
+  });
+}
+inline constexpr std::array<std::string_view, 0> kNoOthers = {};
+
 template <const auto& Fields, class T>
 bool ReadRoot(JsonObject& object, T& out) {
   return ReadFields(object, std::span<const JsonField<T>>(Fields), out);

@@ -70,11 +70,15 @@ CLI::App* AddSimulate(CLI::App& app, SimulateOptions& options) {
   command->add_option("--snapshot-dir", options.snapshot_dir,
                       "Write all objects after step N to DIR/step-N.json");
   command->add_option("--config", options.config, "A volcano-scheduler.conf");
-  command->add_option("--explain", options.explain,
-                      "Explain this gang, job or pod after the last step; may be repeated");
-  command->add_option(
-      "--scheduler-name", options.scheduler_names,
-      "schedulerName of pods to place, instead of volcano and hopwise; may be repeated");
+  command
+      ->add_option("--explain", options.explain,
+                   "Explain this gang, job or pod after the last step; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--scheduler-name", options.scheduler_names,
+          "schedulerName of pods to place, instead of volcano and hopwise; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--place-foreign", options.place_foreign, "Place the pods of every scheduler");
   command->add_flag("--until-done", options.until_done,
                     "Let all run times end after the last step");
@@ -111,7 +115,9 @@ CLI::App* AddGet(CLI::App& app, GetOptions& options) {
   CLI::App* command = app.add_subcommand("get", "List objects of manifests as kubectl would");
   command->footer(kGetHelp);
   command->add_option("RESOURCE", options.resource, "What to list")->required();
-  command->add_option("-f,--filename", options.files, "Manifests; may be repeated")->required();
+  command->add_option("-f,--filename", options.files, "Manifests; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
   command->add_option("-o,--output", options.output, "wide, json, yaml or name")
       ->check(CLI::IsMember({"wide", "json", "yaml", "name"}));
   AddCommonFlags(command, options.keep_going, options.quiet);

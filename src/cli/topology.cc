@@ -170,8 +170,7 @@ int TopologyTree(const TopologyOptions& options, Io& io) {
                   .Print(io.out_is_terminal);
   }
   if (!topology.faults.empty() && !options.quiet) {
-    WarnUser(io,
-             fmt::format("{} faults; `hopwise topology check` lists them", topology.faults.size()));
+    WarnUser(io, sim::FaultSummary(topology));
   }
   return kOk;
 }

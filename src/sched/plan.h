@@ -41,7 +41,8 @@ enum class Verdict : uint8_t {
 struct GangReport {
   GangId gang;
   Verdict verdict = Verdict::kNothingToDo;
-  std::vector<Bind> binds;  // members placed in this decision, in rank order
+  Verdict rest = Verdict::kNothingToDo;  // on members that still wait, as `verdict` unless kPlaced
+  std::vector<Bind> binds;               // members placed in this decision, in rank order
   int32_t placed =
       0;  // members with a node after this decision (finished ones that succeeded included)
   int32_t waiting = 0;  // members still without one

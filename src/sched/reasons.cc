@@ -7,6 +7,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "base/quantity.h"
+#include "sched/empty_room.h"
 #include "sched/split_groups.h"
 
 namespace hopwise::sched {
@@ -94,9 +95,10 @@ std::vector<PodId> PodsOf(const cluster::State& state, const std::vector<NodeId>
   return pods;
 }
 
-// Who holds most of the resource, those further ahead in the fabric first among equals. A full
-// domain may hold thousands of pods: little of each is read, and few are put into words.
-void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes,
+// Who but the gang that asks holds most of the resource, those further ahead in the fabric first
+// among equals. A full domain may hold thousands of pods: little of each is read, and few are put
+// into words.
+void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes, GangId asks,
                  Shortage& shortage) {
   struct Holder {
     PodId pod;  // the first one
@@ -109,7 +111,7 @@ void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes,
     const cluster::PodRecord& pod = state.pod(id);
     const cluster::Request& request = state.fits().ClassRequest(pod.resource_class);
     const int64_t amount = cluster::AmountOf(request, shortage.resource);
-    if (amount > 0) {
+    if (amount > 0 && !(pod.gang.valid() && pod.gang == asks)) {
       const uint64_t key = pod.gang.valid() ? uint64_t{pod.gang.value} << 32U : id.value;
       const auto [at, fresh] = index.try_emplace(key, held.size());
       if (fresh) {
@@ -130,7 +132,7 @@ void FindHolders(const cluster::State& state, const std::vector<NodeId>& nodes,
 // The resource that allows the fewest pods over the domain's nodes, among those this class asks
 // for.
 Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, DomainId d,
-                      ShapeId shape, int64_t missing, Room room) {
+                      ShapeId shape, int64_t missing, Room room, GangId asks) {
   const topology::Domain& domain = tree.at(d);
   const cluster::Columns& columns = state.columns();
   const cluster::Request& request = state.fits().ShapeRequest(shape);
@@ -172,7 +174,7 @@ Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, D
     shortage.resource = request[worst].first;
     shortage.amount = SaturatingMul(missing, request[worst].second);
     if (room == Room::kNow) {
-      FindHolders(state, nodes, shortage);
+      FindHolders(state, nodes, asks, shortage);
     }
   }
   return shortage;
@@ -208,19 +210,6 @@ int64_t Total(const std::vector<int32_t>& counts) {
   return sum;
 }
 
-// Required pods that each domain would take were it empty, by domain.
-std::vector<int64_t> EmptyRoom(cluster::State& state, const topology::Tree& tree,
-                               const Demand& demand) {
-  std::vector<int64_t> pods(tree.domains.size(), 0);
-  for (size_t k = 0; k < demand.classes.size(); ++k) {
-    const std::vector<int64_t> sums = state.fits().EmptySums(demand.classes[k], tree);
-    for (size_t d = 0; d < sums.size(); ++d) {
-      pods[d] += std::min<int64_t>(sums[d], demand.required_counts[k]);
-    }
-  }
-  return pods;
-}
-
 // The domain as people know it.
 std::string DomainWords(const topology::Tree& tree, DomainId d) {
   return tree.at(d).parent.valid() ? tree.at(d).name : "the cluster";
@@ -250,75 +239,11 @@ std::string AskWords(cluster::State& state, const cluster::Gang& gang, const Dem
   return words;
 }
 
-// Pods of class k that d would take were it empty, up to what is required.
-int64_t FitEmptyOf(const cluster::State& state, const topology::Tree& tree, DomainId d,
-                   const Demand& demand, size_t k) {
-  const topology::Domain& domain = tree.at(d);
-  const int64_t wanted = demand.required_counts[k];
-  int64_t fit = 0;
-  for (uint32_t at = domain.lo; at < domain.hi && fit < wanted; ++at) {
-    fit += state.fits().FitEmpty(tree.order[at], demand.classes[k]);
-  }
-  return std::min(fit, wanted);
-}
-
-int64_t FitEmpty(const cluster::State& state, const topology::Tree& tree, DomainId d,
-                 const Demand& demand) {
-  int64_t pods = 0;
-  for (size_t k = 0; k < demand.classes.size(); ++k) {
-    pods += FitEmptyOf(state, tree, d, demand, k);
-  }
-  return pods;
-}
-
-// The most that d could take were all its nodes as large as the largest.
-int64_t EmptyBound(const cluster::State& state, const topology::Tree& tree, DomainId d,
-                   const Demand& demand) {
-  int64_t pods = 0;
-  for (size_t k = 0; k < demand.classes.size(); ++k) {
-    pods += std::min<int64_t>(tree.at(d).node_count() * state.fits().MostPerNode(demand.classes[k]),
-                              demand.required_counts[k]);
-  }
-  return pods;
-}
-
-// The domain that would take most required pods on the empty cluster, the first of several. Domains
-// that cannot better the best are passed over; where many must be looked at, one sweep over all
-// nodes is cheaper.
-BestEffortDomain FindBestEmpty(cluster::State& state, const Demand& demand, const Scope& scope) {
-  BestEffortDomain best;
-  for (const TreeScope& s : scope.trees) {
-    const topology::Tree& tree = *state.trees()[s.tree];
-    int64_t looked = 0;
-    std::vector<int64_t> swept;
-    ForEachAllowed(tree, s, [&](DomainId d) {
-      if (best.domain.valid() && EmptyBound(state, tree, d, demand) <= best.pods) {
-        return;
-      }
-      looked += tree.at(d).node_count();
-      if (looked > int64_t{kMostNodes} && swept.empty()) {
-        swept = EmptyRoom(state, tree, demand);
-      }
-      const int64_t pods = swept.empty() ? FitEmpty(state, tree, d, demand) : swept[d.index()];
-      if (!best.domain.valid() || pods > best.pods) {
-        best = {s.tree, d, pods};
-      }
-    });
-  }
-  return best;
-}
-
-// Whether the domain could take all required pods were it empty: what is missing there can come
-// free.
-bool CanComeFree(const cluster::State& state, const topology::Tree& tree, DomainId d,
-                 const Demand& demand) {
-  return FitEmpty(state, tree, d, demand) >= Total(demand.required_counts);
-}
-
-// Of the domains that take as many pods now as `best`, the first that can come free; none when the
-// first few cannot.
+// Of the domains that take as many pods now as `best`, the first that could hold all; none when the
+// first few could not.
 std::optional<BestEffortDomain> RoomiestOfEqual(cluster::State& state, const Demand& demand,
-                                                const Scope& scope, const BestEffortDomain& best) {
+                                                const Scope& scope, const EmptyRoom& empty,
+                                                const BestEffortDomain& best) {
   const Trial trial(state, best.tree, demand.classes);
   const topology::Tree& tree = trial.tree();
   std::optional<BestEffortDomain> found;
@@ -333,7 +258,7 @@ std::optional<BestEffortDomain> RoomiestOfEqual(cluster::State& state, const Dem
         return;
       }
       ++looked;
-      if (CanComeFree(state, tree, d, demand)) {
+      if (empty.LackOf(tree, d).kind == Lack::Kind::kNothing) {
         found = {best.tree, d, best.pods};
       }
     });
@@ -365,13 +290,14 @@ size_t ScarcestClass(cluster::State& state, const BestEffortDomain& best, const 
   return scarcest;
 }
 
-// The class of which most pods are missing were d empty.
-size_t ScarcestEmpty(const cluster::State& state, const topology::Tree& tree, DomainId d,
+// The class of which most pods are missing were everybody else gone.
+size_t ScarcestEmpty(const EmptyRoom& empty, const topology::Tree& tree, DomainId d,
                      const Demand& demand) {
   size_t scarcest = 0;
   int64_t most = -1;
   for (size_t k = 0; k < demand.classes.size(); ++k) {
-    const int64_t missing = demand.required_counts[k] - FitEmptyOf(state, tree, d, demand, k);
+    const int64_t wanted = demand.required_counts[k];
+    const int64_t missing = wanted - empty.FitOf(tree, d, k, wanted);
     if (missing > most) {
       most = missing;
       scarcest = k;
@@ -380,25 +306,71 @@ size_t ScarcestEmpty(const cluster::State& state, const topology::Tree& tree, Do
   return scarcest;
 }
 
-// `empty`: the domain that would take most on the empty cluster, less than is asked for.
-Refusal NeverFits(cluster::State& state, const Demand& demand, const BestEffortDomain& empty,
-                  const std::string& ask) {
+Refusal NeverFits(cluster::State& state, const Demand& demand, const Scope& scope,
+                  const EmptyRoom& empty, const std::string& ask) {
   Refusal refusal;
   refusal.verdict = Verdict::kNever;
   refusal.reason = "NeverFits";
-  if (!empty.domain.valid() || state.trees()[empty.tree]->at(empty.domain).node_count() == 0) {
+  const BestEffortDomain best = empty.Best(scope);
+  if (!best.domain.valid() || state.trees()[best.tree]->at(best.domain).node_count() == 0) {
     refusal.message = ask + ", but no node is there";
     return refusal;
   }
-  const topology::Tree& tree = *state.trees()[empty.tree];
-  const ShapeId scarce = demand.classes[ScarcestEmpty(state, tree, empty.domain, demand)];
-  const int64_t missing = Total(demand.required_counts) - empty.pods;
-  const Shortage shortage =
-      FindShortage(state, tree, empty.domain, scarce, missing, Room::kWhenEmpty);
-  refusal.message = ask + ", which never fits: the largest, " + DomainWords(tree, empty.domain) +
-                    ", takes " + std::to_string(empty.pods) + " even when empty" +
-                    ShortageWords(state, shortage);
+  const topology::Tree& tree = *state.trees()[best.tree];
+  const std::string when = empty.holds_some() ? " with everybody else gone" : " when empty";
+  refusal.message = ask + ", which never fits: the largest, " + DomainWords(tree, best.domain);
+  const int64_t missing = Total(demand.required_counts) - best.pods;
+  const Lack lack = empty.LackOf(tree, best.domain);
+  if (missing > 0 || lack.kind == Lack::Kind::kPods || lack.kind == Lack::Kind::kNothing) {
+    const ShapeId scarce = demand.classes[ScarcestEmpty(empty, tree, best.domain, demand)];
+    refusal.message += ", takes " + std::to_string(best.pods) + " even" + when +
+                       ShortageWords(state, FindShortage(state, tree, best.domain, scarce, missing,
+                                                         Room::kWhenEmpty, GangId()));
+  } else if (lack.kind == Lack::Kind::kGroups) {
+    refusal.message += ", completes " + std::to_string(lack.room) + " of the " +
+                       Plural(static_cast<int64_t>(lack.groups->sub_groups.size()), "group") +
+                       " of " + std::to_string(lack.groups->size) + " even" + when;
+  } else {
+    const std::string& name = state.columns().ResourceName(lack.resource);
+    refusal.message += ", has " + FormatQuantity(name, lack.there) + " of " + name + " even" +
+                       when + ", and " + FormatQuantity(name, lack.asked) + " are asked for";
+  }
   return refusal;
+}
+
+// Sums suffice, but sub-groups do not come together: how many do, and what the next one misses.
+std::string GroupShortage(cluster::State& state, GangId id, const Demand& demand,
+                          const BestEffortDomain& best) {
+  const Trial trial(state, best.tree, demand.classes);
+  const topology::Tree& tree = trial.tree();
+  for (const UniformGroups& u : demand.required.uniform) {
+    const cluster::TopologyRule& rule = state.gang(id).policies[u.policy].rule;
+    const uint16_t limit = std::min(LimitRank(tree, rule), tree.at(best.domain).rank);
+    const RoomView view = trial.View(u.k);
+    const int64_t room = limit == 0 ? 0 : GroupRoom(tree, view, best.domain, u.size, limit);
+    const auto groups = static_cast<int64_t>(u.sub_groups.size());
+    if (rule.mode != cluster::TopologyRule::Mode::kHard || room >= groups) {
+      continue;
+    }
+    DomainId next;
+    for (uint32_t d = best.domain.value; d < tree.at(best.domain).end; ++d) {
+      const bool nearer =
+          tree.domains[d].rank == limit &&
+          (!next.valid() || view.sums[d] % u.size > view.sums[next.index()] % u.size);
+      next = nearer ? DomainId(d) : next;
+    }
+    std::string text = " by count, which completes " + std::to_string(room) + " of the " +
+                       Plural(groups, "group") + " of " + std::to_string(u.size);
+    if (next.valid()) {
+      const int64_t have = view.sums[next.index()] % u.size;
+      text += "; the next would be in " + DomainWords(tree, next) + " with room for " +
+              std::to_string(have) +
+              ShortageWords(state, FindShortage(state, tree, next, demand.classes[u.k],
+                                                u.size - have, Room::kNow, id));
+    }
+    return text;
+  }
+  return " by count, but not in the shape asked for";
 }
 
 }  // namespace
@@ -448,8 +420,8 @@ bool QueueNeverAdmits(const cluster::State& state, QueueId queue,
 
 Refusal ExplainNever(cluster::State& state, GangId id, const Demand& demand, const Scope& given) {
   const Scope scope = given.kind == Scope::Kind::kRuled ? given : WholeCluster(state);
-  return NeverFits(state, demand, FindBestEmpty(state, demand, scope),
-                   AskWords(state, state.gang(id), demand, given));
+  const EmptyRoom empty(state, state.gang(id), demand);
+  return NeverFits(state, demand, scope, empty, AskWords(state, state.gang(id), demand, given));
 }
 
 Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, const Scope& given,
@@ -458,32 +430,29 @@ Refusal ExplainNoFit(cluster::State& state, GangId id, const Demand& demand, con
   const Scope scope = given.kind == Scope::Kind::kRuled ? given : WholeCluster(state);
   const std::string ask = AskWords(state, gang, demand, given);
   const int64_t wanted = Total(demand.required_counts);
+  const EmptyRoom empty(state, gang, demand);
   BestEffortDomain best = FindBest(state, demand, scope);
   if (!best.domain.valid()) {
-    return NeverFits(state, demand, best, ask);
+    return NeverFits(state, demand, scope, empty, ask);
   }
-  const bool by_shape = best.pods >= wanted;  // sums suffice: the pieces do not go in
-  if (!by_shape) {
-    if (const auto roomiest = RoomiestOfEqual(state, demand, scope, best)) {
-      best = *roomiest;
-    } else if (const BestEffortDomain empty = FindBestEmpty(state, demand, scope);
-               empty.pods < wanted) {
-      return NeverFits(state, demand, empty, ask);
-    }
+  if (const auto roomiest = RoomiestOfEqual(state, demand, scope, empty, best)) {
+    best = *roomiest;
+  } else if (!empty.AnyCanHold(scope)) {
+    return NeverFits(state, demand, scope, empty, ask);
   }
   const topology::Tree& tree = *state.trees()[best.tree];
   Refusal refusal;
   refusal.reason = "NotEnoughResources";
   refusal.message = ask + ": best is " + DomainWords(tree, best.domain) + " with room for " +
                     std::to_string(best.pods);
-  if (by_shape) {
-    refusal.message += " by count, but not in the shape asked for";
+  if (best.pods >= wanted) {
+    refusal.message += GroupShortage(state, id, demand, best);
     refusal.verdict = undecided ? Verdict::kUndecided : Verdict::kNotNow;
     return refusal;
   }
   const Shortage shortage =
       FindShortage(state, tree, best.domain, demand.classes[ScarcestClass(state, best, demand)],
-                   wanted - best.pods, Room::kNow);
+                   wanted - best.pods, Room::kNow, id);
   refusal.message += ShortageWords(state, shortage);
   return refusal;
 }
@@ -495,19 +464,29 @@ Refusal ExplainSurplus(cluster::State& state, GangId id, const Demand& demand, c
   refusal.reason = "NotEnoughResources";
   refusal.message = "has its minimum (" + std::to_string(demand.placed.size()) + " placed, " +
                     std::to_string(std::max(1, gang.min_member)) + " needed); " +
-                    Plural(demand.waiting, "more pod") + " wait" + (demand.waiting == 1 ? "s" : "");
+                    Plural(demand.waiting, "more pod");
   Demand surplus = demand;
   surplus.required_counts = demand.all_counts;
   const BestEffortDomain best = FindBest(state, surplus, scope);
-  if (best.domain.valid()) {
-    const topology::Tree& tree = *state.trees()[best.tree];
-    const size_t scarce = ScarcestClass(state, best, surplus);
-    const int64_t missing = std::max<int64_t>(1, Total(demand.all_counts) - best.pods);
-    refusal.message +=
-        " for room in " + DomainWords(tree, best.domain) +
-        ShortageWords(state, FindShortage(state, tree, best.domain, demand.classes[scarce], missing,
-                                          Room::kNow));
+  if (!best.domain.valid()) {
+    refusal.message += demand.waiting == 1 ? " waits" : " wait";
+    return refusal;
   }
+  const topology::Tree& tree = *state.trees()[best.tree];
+  const EmptyRoom empty(state, gang, surplus);
+  if (empty.Best(scope).pods == 0) {
+    refusal.verdict = Verdict::kNever;
+    refusal.message += " can never follow: " + DomainWords(tree, best.domain) +
+                       " has no room for any, even with everybody else gone";
+    return refusal;
+  }
+  const size_t scarce = ScarcestClass(state, best, surplus);
+  const int64_t missing = std::max<int64_t>(1, Total(demand.all_counts) - best.pods);
+  refusal.message +=
+      (demand.waiting == 1 ? " waits" : " wait") + std::string(" for room in ") +
+      DomainWords(tree, best.domain) +
+      ShortageWords(state, FindShortage(state, tree, best.domain, demand.classes[scarce], missing,
+                                        Room::kNow, id));
   return refusal;
 }
 

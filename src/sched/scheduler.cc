@@ -153,12 +153,16 @@ void Scheduler::Impl::DecideFully(GangId id, Plan& plan) {
   GangReport report = Decide(id);
   if (report.verdict == Verdict::kPlaced && report.waiting > 0) {
     const GangReport rest = Decide(id);
+    report.rest = rest.verdict;
     report.binds.insert(report.binds.end(), rest.binds.begin(), rest.binds.end());
     report.placed = rest.placed;
     report.waiting = rest.waiting;
     report.reason = rest.reason;
     report.message = rest.message;
     report.location = rest.location;
+  }
+  if (report.verdict != Verdict::kPlaced) {
+    report.rest = report.verdict;
   }
   if (report.verdict == Verdict::kNothingToDo && report.warnings.empty()) {
     waiting.erase(id);

@@ -36,6 +36,13 @@ std::string UnmetRule(cluster::State& state, const TopologyRule& rule) {
       return "asks for fabric \"" + rule.fabric + "\", but no HyperNode belongs to it";
     }
   }
+  if (!rule.label_keys.empty()) {
+    std::string keys;
+    for (const std::string& key : rule.label_keys) {
+      keys += (keys.empty() ? "" : ", ") + key;
+    }
+    return "asks for one domain of the node label " + keys + ", but no node has it";
+  }
   const std::string known = KnownTiers(state.trees(), topology.trees.size());
   if (known.empty()) {
     return "has a hard topology rule, but no sound HyperNode exists (" +

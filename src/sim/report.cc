@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/apps.h"
 #include "sim/expand.h"
 #include "sim/vcjob.h"
@@ -260,6 +262,17 @@ Json ToJson(const StepReport& report, const std::vector<std::string>& warnings) 
   }
   return {{"step", report.step},           {"time", report.time},       {"gangs", std::move(gangs)},
           {"waiting", std::move(waiting)}, {"foreign", report.foreign}, {"warnings", warnings}};
+}
+
+std::string FaultSummary(const topology::Topology& topology) {
+  const size_t count = topology.faults.size();
+  // What takes an object out of the topology is the more urgent news.
+  const auto worst = std::ranges::find(topology.faults, true, &topology::Fault::isolates);
+  const topology::Fault& first = worst == topology.faults.end() ? topology.faults.front() : *worst;
+  return fmt::format("the topology has {} {}{}; `hopwise topology check` lists {}: {}", count,
+                     count == 1 ? "fault" : "faults",
+                     worst == topology.faults.end() ? "" : ", HyperNodes are left out",
+                     count == 1 ? "it" : "them", first.message);
 }
 
 }  // namespace hopwise::sim

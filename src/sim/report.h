@@ -51,6 +51,9 @@ Json ToJson(const StepReport& report, const std::vector<std::string>& warnings);
 // workload or a lone pod.
 Result<std::string> Explain(Simulator& simulator, std::string_view gang);
 
+// "3 faults in the topology, the first: HyperNode a …". Precondition: there is one.
+std::string FaultSummary(const topology::Topology& topology);
+
 // Natural order: digits count as numbers, so n2 comes before n10.
 bool NaturalLess(std::string_view a, std::string_view b);
 

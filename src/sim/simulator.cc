@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/quantity.h"
 #include "sim/expand.h"
+#include "sim/report.h"
 
 namespace hopwise::sim {
 namespace {
@@ -311,7 +312,7 @@ void Simulator::Bind(const sched::Bind& bind, const std::string& scheduler) {
 void Simulator::Report(const sched::GangReport& report) {
   const cluster::Gang& gang = state_->gang(report.gang);
   const bool hopeless =
-      report.verdict == sched::Verdict::kNever || report.verdict == sched::Verdict::kInvalid;
+      report.rest == sched::Verdict::kNever || report.rest == sched::Verdict::kInvalid;
   if (IsWaiting(report) && !hopeless) {
     hopeful_.insert(report.gang);
   } else {
@@ -443,6 +444,10 @@ void Simulator::WriteTopologyStatus() {
   }
   topology_seen_ = true;
   topology_version_ = topology.version;
+  if (!topology.faults.empty() && topology.faults != told_faults_) {
+    world_.Warn(FaultSummary(topology));
+  }
+  told_faults_ = topology.faults;
   std::map<std::string, std::vector<const topology::Fault*>> faults;
   for (const topology::Fault& fault : topology.faults) {
     faults[fault.object].push_back(&fault);

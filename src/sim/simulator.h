@@ -90,6 +90,7 @@ class Simulator {
   std::string default_scheduler_;
   uint64_t topology_version_ = 0;
   bool topology_seen_ = false;
+  std::vector<topology::Fault> told_faults_;
   int64_t decisions_ = 0;
   int steps_ = 0;
   std::set<GangId> untold_;  // wait for a reason that their pods may not show yet
