@@ -80,15 +80,13 @@ bool Within(JsonValue& value, T& out) {
 // neither in the table nor in AlsoKnown (known, but of no use here) is most likely a typing error.
 template <const auto& Fields, const auto& AlsoKnown, class T>
 bool Only(JsonValue& value, T& out) {
-  return value.ForEachField([&](std::string_view key, JsonValue& field) {
-    for (const JsonField<T>& known : Fields) {
-      if (known.key == key) return known.read(field, out);
-    }
+  const auto warn = [](std::string_view key, JsonValue& field) {
     if (std::ranges::find(AlsoKnown, key) == std::ranges::end(AlsoKnown)) {
       field.Warn("unknown field, ignored");
     }
     return true;
-  });
+  };
+  return ReadFields(value, std::span<const JsonField<T>>(Fields), out, warn);
 }
 inline constexpr std::array<std::string_view, 0> kNoOthers = {};
 

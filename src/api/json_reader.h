@@ -224,20 +224,28 @@ struct JsonField {
   bool (*read)(JsonValue& value, T& out);
 };
 
-template <class T>
-bool ReadField(std::string_view key, JsonValue& value, std::span<const JsonField<T>> fields,
-               T& out) {
-  for (const JsonField<T>& field : fields) {
-    if (field.key == key) return field.read(value, out);
-  }
-  return true;
+// Reads fields into `out` by a table of at most 64, each once: of a key that stands twice one value
+// would be lost. `other(key, value)` is asked for keys that are not in the table.
+template <class T, class Object, class Other>
+bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out, Other other) {
+  uint64_t seen = 0;
+  return object.ForEachField([&](std::string_view key, JsonValue& child) {
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].key == key) {
+        const uint64_t bit = uint64_t{1} << i;
+        if ((seen & bit) != 0) return child.Fail("the key stands here a second time");
+        seen |= bit;
+        return fields[i].read(child, out);
+      }
+    }
+    return other(key, child);
+  });
 }
 
 // `object` is a JsonValue or a JsonObject.
 template <class T, class Object>
 bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out) {
-  return object.ForEachField(
-      [&](std::string_view key, JsonValue& child) { return ReadField(key, child, fields, out); });
+  return ReadFields(object, fields, out, [](std::string_view, JsonValue&) { return true; });
 }
 
 }  // namespace hopwise::api

@@ -198,6 +198,39 @@ TEST(SimulateCommand, NamesFilesThatCannotBeRead) {
   EXPECT_EQ(outcome.err, "hopwise: /no/such/file.yaml: No such file or directory\n");
 }
 
+TEST(SimulateCommand, ADirectoryIsNoConfiguration) {
+  Folder folder;
+  const Outcome outcome = Type({"simulate", "-", "--config", folder.path()}, kCluster);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err, "hopwise: " + folder.path() + ": Is a directory\n");
+}
+
+TEST(SimulateCommand, OptionsThatMayBeRepeatedTakeOneValueEach) {
+  Folder folder;
+  const std::string jobs = folder.Write("jobs.yaml", VcJob("first", 1));
+  const Outcome outcome =
+      Type({"simulate", "--scheduler-name", "volcano", "--explain", "first", "-", jobs}, kCluster);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("STEP 2"));
+  EXPECT_THAT(outcome.out, HasSubstr("Gang:       default/first\n"));
+}
+
+TEST(SimulateCommand, AnUnknownGangToExplainSparesTheReport) {
+  const Outcome outcome = Type({"simulate", "-", "-o", "json", "--explain", "ghost"}, kCluster);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.out, HasSubstr("\"steps\""));
+  EXPECT_THAT(outcome.err, HasSubstr("ghost"));
+}
+
+TEST(SimulateCommand, WhatObjectsAreCalledDoesNotReachTheTerminalRaw) {
+  const Outcome outcome =
+      Type({"simulate", "-"},
+           "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\\u001b[31m\"},"
+           "\"spec\":5}");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos) << outcome.err;
+}
+
 TEST(WrongUse, EndsWithTwo) {
   EXPECT_EQ(Type({}).status, 2);
   EXPECT_EQ(Type({"simulate"}).status, 2);

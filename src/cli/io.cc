@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/table.h"
+
 namespace hopwise::cli {
 namespace {
 
@@ -49,10 +51,30 @@ Result<std::vector<std::string>> FilesIn(const std::string& directory) {
   return files;
 }
 
+// An iterator over the stream would throw where reading fails, as it does for a directory; read()
+// says so in the stream's state.
+Result<std::string> ReadAll(std::istream& in, const std::string& path) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::string text;
+  while (in.good()) {
+    const size_t have = text.size();
+    text.resize(have + kPiece);
+    in.read(text.data() + have, static_cast<std::streamsize>(kPiece));
+    text.resize(have + static_cast<size_t>(in.gcount()));
+  }
+  if (in.bad()) {
+    return tl::unexpected(SystemError(path));
+  }
+  return text;
+}
+
 Status Load(Io& io, const std::string& path, sim::Manifest& manifest) {
   if (path == "-") {
-    const std::string text(std::istreambuf_iterator<char>(io.in), {});
-    sim::AddManifest("<stdin>", text, manifest);
+    const Result<std::string> text = ReadAll(io.in, "<stdin>");
+    if (!text) {
+      return tl::unexpected(text.error());
+    }
+    sim::AddManifest("<stdin>", *text, manifest);
     return {};
   }
   std::error_code ignored;
@@ -83,8 +105,10 @@ Status Load(Io& io, const std::string& path, sim::Manifest& manifest) {
 
 }  // namespace
 
-void Complain(Io& io, std::string_view text) { io.err << "hopwise: " << text << "\n"; }
-void WarnUser(Io& io, std::string_view text) { io.err << "hopwise: warning: " << text << "\n"; }
+void Complain(Io& io, std::string_view text) { io.err << "hopwise: " << Printable(text) << "\n"; }
+void WarnUser(Io& io, std::string_view text) {
+  io.err << "hopwise: warning: " << Printable(text) << "\n";
+}
 
 Result<std::string> ReadFile(const std::string& path) {
   errno = 0;
@@ -92,11 +116,7 @@ Result<std::string> ReadFile(const std::string& path) {
   if (!file) {
     return tl::unexpected(SystemError(path));
   }
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) {
-    return tl::unexpected(SystemError(path));
-  }
-  return text;
+  return ReadAll(file, path);
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {

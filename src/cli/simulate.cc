@@ -68,7 +68,7 @@ std::string WaitingTable(const StepReport& report, bool bold) {
 std::string ForeignText(const StepReport& report) {
   std::string text;
   for (const auto& [scheduler, count] : report.foreign) {
-    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", count, scheduler);
+    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", count, Printable(scheduler));
   }
   return text.empty() ? ""
                       : fmt::format(
@@ -193,12 +193,14 @@ bool Run::Step(const sim::Manifest& manifest, size_t number, size_t of) {
 }
 
 int Run::Explain() {
+  int status = kOk;
   Json explained = Json::object();
   for (const std::string& gang : options_.explain) {
     const Result<std::string> text = sim::Explain(simulator_, gang);
     if (!text) {
       Complain(io_, "--explain: " + text.error().message);
-      return kUnusable;
+      status = kUnusable;
+      continue;
     }
     if (tables()) {
       io_.out << "\n" << *text;
@@ -212,7 +214,7 @@ int Run::Explain() {
     }
     io_.out << (options_.output == "json" ? sim::Dump(result, 2) + "\n" : ToYaml(result));
   }
-  return kOk;
+  return status;
 }
 
 int Run::Execute(const std::vector<sim::Manifest>& steps) {

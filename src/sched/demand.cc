@@ -319,6 +319,7 @@ class Builder {
       const PodRecord& pod = state_.pod(id);
       if (pod.state == PodState::kPending && !pod.blocker.empty()) {
         demand_.blocked = "pod " + pod.ns + "/" + pod.name + " " + pod.blocker;
+        demand_.by_pod = true;
         return;
       }
     }

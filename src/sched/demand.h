@@ -44,6 +44,7 @@ struct Demand {
   bool has_group_rule = false;   // some sub-group of the demand has a topology rule
   std::string blocked;  // why required members cannot be judged: "pod ns/x uses …"; "" = fine
   bool gated = false;   // blocked by scheduling gates only
+  bool by_pod = false;  // blocked by what a pod itself asks for
 
   [[nodiscard]] size_t ClassOf(ShapeId shape) const;
   // How many of `pods` are of each class.

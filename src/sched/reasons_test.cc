@@ -127,8 +127,7 @@ TEST(Reasons, SayThatTheMinimumRunsWhenOnlySurplusWaits) {
   cluster.Add(Group("g", 3).Hard(1)).Pods("g", 6);
   cluster.Run();
   EXPECT_EQ(cluster.Where("g"), "a:4");
-  EXPECT_THAT(cluster.Why("g"),
-              HasSubstr("has its minimum (4 placed, 3 needed); 2 more pods wait"));
+  EXPECT_THAT(cluster.Why("g"), HasSubstr("has its minimum (4 placed, 3 needed); 2 more pods"));
 }
 
 TEST(Reasons, TellTierNamesToPeople) {

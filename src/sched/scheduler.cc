@@ -185,7 +185,7 @@ bool Scheduler::Impl::Refuse(GangReport& report, const Demand& demand) {
     report.verdict = Verdict::kNothingToDo;
   } else if (QueueRefuses(state, gang, report)) {
     // said
-  } else if (!gang.invalid.empty()) {
+  } else if (!gang.invalid.empty() && !demand.by_pod) {
     report.reason = gang.invalid_reason;
     report.message = gang.invalid;
   } else if (!demand.blocked.empty()) {

@@ -7,6 +7,7 @@
 
 #include "sim/expand.h"
 #include "sim/names.h"
+#include "topology/forest.h"
 
 namespace hopwise::sim {
 namespace {
@@ -184,6 +185,12 @@ Json LwsPodGroup(const Json& lws, int64_t group) {
     Json topology = TopologyOfAnnotations(*pod);
     if (!topology.is_null() && Get(pod_group, {"spec", "networkTopology"}) == nullptr) {
       pod_group["spec"]["networkTopology"] = std::move(topology);
+    }
+  }
+  for (const Json* pod : {&leader, &worker}) {
+    const std::string fabric = Annotation(*pod, topology::kFabricKey);
+    if (!fabric.empty() && Annotation(pod_group, topology::kFabricKey).empty()) {
+      SetAnnotation(pod_group, topology::kFabricKey, fabric);
     }
   }
   CopyMeta(lws, "annotations", pod_group);

@@ -104,6 +104,16 @@ bool NamesItsGroup(const Json& pod) {
          !Label(pod, "scheduling.x-k8s.io/pod-group").empty();
 }
 
+bool IsCount(std::string_view text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool HasReadableTier(const Json& pod) {
+  const std::string tier = Annotation(pod, kTopologyTierKey);
+  return tier.empty() || IsCount(tier);
+}
+
 Json TopologyOfAnnotations(const Json& pod) {
   const std::string mode = Annotation(pod, kTopologyModeKey);
   const std::string tier = Annotation(pod, kTopologyTierKey);
@@ -111,10 +121,7 @@ Json TopologyOfAnnotations(const Json& pod) {
     return nullptr;
   }
   Json topology = {{"mode", mode == "soft" ? "soft" : "hard"}};
-  const bool digits =
-      !tier.empty() && tier.size() < 10 &&
-      std::all_of(tier.begin(), tier.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (digits) {
+  if (IsCount(tier)) {
     topology["highestTierAllowed"] = std::stoi(tier);
   }
   return topology;

@@ -17,6 +17,11 @@ inline constexpr std::string_view kSimulateKey = "hopwise.dev/simulate";
 inline constexpr std::string_view kTopologyModeKey = "volcano.sh/network-topology-mode";
 inline constexpr std::string_view kTopologyTierKey = "volcano.sh/network-topology-highest-tier";
 inline constexpr std::string_view kQueueNameKey = "scheduling.volcano.sh/queue-name";
+// Digits only, and few enough for an int.
+bool IsCount(std::string_view text);
+// Whether the tier annotation is a number, or absent.
+bool HasReadableTier(const Json& pod);
+
 inline constexpr std::string_view kMinMemberKey = "scheduling.volcano.sh/group-min-member";
 
 // Pods that one workload may ask for; more is refused as unusable input instead of filling the

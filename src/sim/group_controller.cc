@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "sim/controllers.h"
 #include "sim/expand.h"
+#include "topology/forest.h"
 
 namespace hopwise::sim {
 namespace {
@@ -19,9 +20,9 @@ constexpr std::string_view kScheduler = "hopwise";
 
 // What pg-controller copies of a pod's annotations and labels.
 void InheritFromPod(const Json& pod, Json& group) {
-  constexpr std::array<std::string_view, 5> kAnnotations = {
-      "volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone",
-      "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"};
+  constexpr std::array<std::string_view, 6> kAnnotations = {
+      "volcano.sh/preemptable",       "volcano.sh/cooldown-time",       "volcano.sh/revocable-zone",
+      "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable", topology::kFabricKey};
   for (const std::string_view key : kAnnotations) {
     if (const std::string value = Annotation(pod, key); !value.empty()) {
       SetAnnotation(group, key, value);
@@ -36,9 +37,7 @@ void InheritFromPod(const Json& pod, Json& group) {
 
 int64_t MinMemberOf(const Json& owner) {
   const std::string text = Annotation(owner, kMinMemberKey);
-  const bool number = !text.empty() && text.size() < 10 &&
-                      text.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(text) : 1;
+  return IsCount(text) ? std::stoll(text) : 1;
 }
 
 // The PodGroup of a pod; `owner` is its controller's object, null when it has none or that is not
@@ -80,6 +79,9 @@ Json GroupForPod(const Json& pod, const Json* owner) {
 bool WantsGroup(const Json& pod) {
   if (NamesItsGroup(pod)) {
     return false;
+  }
+  if (!HasReadableTier(pod)) {
+    return false;  // it waits by itself and says why, rather than run under a wider rule
   }
   const Json* ref = ControllerOf(pod);
   if (ref == nullptr) {

@@ -119,9 +119,50 @@ Status CheckReplicas(const Key& key, const Json& object) {
   return {};
 }
 
+// What is no map would be lost when pods are made of the template.
+Status CheckTemplateMeta(const TemplateAt& at) {
+  const Json* meta = Get(*at.pod_template, {"metadata"});
+  if (meta == nullptr || meta->is_null()) {
+    return {};
+  }
+  if (!meta->is_object()) {
+    return Invalid(at.path + ".metadata: expected an object");
+  }
+  for (const char* field : {"labels", "annotations"}) {
+    const Json* map = Get(*meta, {field});
+    if (map != nullptr && !map->is_null() && !map->is_object()) {
+      return Invalid(fmt::format("{}.metadata.{}: expected an object", at.path, field));
+    }
+  }
+  return {};
+}
+
+// Fields and annotations that decide what is made of a workload, and that only its controller
+// reads.
+Status CheckControls(const Key& key, const Json& object) {
+  const Json* suspend = Get(object, {"spec", "suspend"});
+  if (key.group == kBatch && suspend != nullptr && !suspend->is_null() && !suspend->is_boolean()) {
+    return Invalid("spec.suspend: expected true or false");
+  }
+  const Json* policy = Get(object, {"spec", "podManagementPolicy"});
+  if (key.kind == "StatefulSet" && policy != nullptr && !policy->is_null() &&
+      *policy != "Parallel" && *policy != "OrderedReady") {
+    return Invalid("spec.podManagementPolicy: expected Parallel or OrderedReady");
+  }
+  const std::string minimum = Annotation(object, kMinMemberKey);
+  if (!minimum.empty() && !IsCount(minimum)) {
+    return Invalid(fmt::format("metadata.annotations[\"{}\"]: \"{}\" is no number of pods",
+                               kMinMemberKey, minimum));
+  }
+  return {};
+}
+
 Status CheckTemplates(const Json& object) {
   for (const TemplateAt& at : TemplatesOf(object)) {
     if (Status status = CheckRunTime(*at.pod_template, at.path + "."); !status) {
+      return status;
+    }
+    if (Status status = CheckTemplateMeta(at); !status) {
       return status;
     }
     // No owner: its missing uid would be a fault of the sample, not of the manifest.
@@ -141,7 +182,8 @@ void PutInNamespace(Json& object) {
       IsClusterScoped(GroupOf(Text(object, {"apiVersion"})), Text(object, {"kind"}));
   if (cluster) {
     Unset(object, {"metadata", "namespace"});
-  } else if (Namespace(object).empty()) {
+  } else if (const Json* ns = Get(object, {"metadata", "namespace"});
+             ns == nullptr || ns->is_null() || *ns == "") {
     Set(object, {"metadata", "namespace"}, "default");
   }
 }
@@ -238,6 +280,9 @@ Status CheckObject(const Json& object) {
     return CheckRunTime(object, "");
   }
   if (Status status = CheckReplicas(key, object); !status) {
+    return status;
+  }
+  if (Status status = CheckControls(key, object); !status) {
     return status;
   }
   return CheckTemplates(object);

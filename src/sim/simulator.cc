@@ -105,7 +105,47 @@ Status Simulator::ApplyStep(const Manifest& manifest) {
   step_started_ = FormatRfc3339(world_.now);
   ResolveOwners(manifest);
   ApplyObjects(manifest);
-  return RunUntilQuiet(false);
+  WarnOfMissingClasses(manifest);
+  Status status = RunUntilQuiet(false);
+  WarnOfQueues();
+  return status;
+}
+
+// An API server refuses pods of a PriorityClass that it does not know.
+void Simulator::WarnOfMissingClasses(const Manifest& manifest) {
+  std::map<std::string, std::string> missing;  // class -> the first object that names it
+  const auto look = [&](const Json& spec_of, const Json& object) {
+    const std::string name = Text(spec_of, {"spec", "priorityClassName"});
+    const Key key{"scheduling.k8s.io", "PriorityClass", "", name};
+    if (!name.empty() && name.compare(0, 7, "system-") != 0 && world_.store.Find(key) == nullptr) {
+      missing.try_emplace(name, Describe(object));
+    }
+  };
+  for (const ManifestObject& item : manifest.objects) {
+    look(item.object, item.object);
+    for (const TemplateAt& at : TemplatesOf(item.object)) {
+      look(*at.pod_template, item.object);
+    }
+  }
+  for (const auto& [name, object] : missing) {
+    world_.Warn(fmt::format("{}: there is no PriorityClass {}; priority 0 is taken", object, name));
+  }
+}
+
+// What the state found odd about queues, each time it is new.
+void Simulator::WarnOfQueues() {
+  world_.store.Each(kVolcanoScheduling, "Queue", [&](const Key& key, const Entry&) {
+    const QueueId id = state_->FindQueue(key.name);
+    if (!id.valid()) {
+      return;
+    }
+    for (const std::string& warning : state_->queue(id).warnings) {
+      const std::string text = fmt::format("Queue/{}: {}", key.name, warning);
+      if (told_queues_.insert(text).second) {
+        world_.Warn(text);
+      }
+    }
+  });
 }
 
 Status Simulator::Drain() { return RunUntilQuiet(true); }

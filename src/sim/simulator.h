@@ -79,6 +79,8 @@ class Simulator {
   Status TellWaiting();
   [[nodiscard]] bool SomebodyMayBeHelped();
   bool JumpToNextEnd();
+  void WarnOfMissingClasses(const Manifest& manifest);
+  void WarnOfQueues();
   void WriteTopologyStatus();
   void WriteQueueStatus();
 
@@ -91,6 +93,7 @@ class Simulator {
   uint64_t topology_version_ = 0;
   bool topology_seen_ = false;
   std::vector<topology::Fault> told_faults_;
+  std::set<std::string> told_queues_;
   int64_t decisions_ = 0;
   int steps_ = 0;
   std::set<GangId> untold_;  // wait for a reason that their pods may not show yet
