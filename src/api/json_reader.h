@@ -224,8 +224,8 @@ struct JsonField {
   bool (*read)(JsonValue& value, T& out);
 };
 
-// Reads fields into `out` by a table of at most 64, each once: of a key that stands twice one value
-// would be lost. `other(key, value)` is asked for keys that are not in the table.
+// Reads the fields of a table of at most 64, each once: of two values one would be lost. Keys that
+// are not in the table go to other(key, value).
 template <class T, class Object, class Other>
 bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out, Other other) {
   uint64_t seen = 0;
@@ -242,8 +242,7 @@ bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out, Ot
   });
 }
 
-// `object` is a JsonValue or a JsonObject.
-template <class T, class Object>
+template <class T, class Object>  // a JsonValue or a JsonObject
 bool ReadFields(Object& object, std::span<const JsonField<T>> fields, T& out) {
   return ReadFields(object, fields, out, [](std::string_view, JsonValue&) { return true; });
 }

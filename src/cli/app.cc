@@ -27,7 +27,8 @@ Examples:
   hopwise simulate cluster.yaml jobs.yaml
   hopwise simulate cluster.yaml jobs.yaml -o wide --explain train
   hopwise simulate cluster/ jobs.yaml -o json --snapshot-dir out --config scheduler.conf
-  kubectl get nodes,hypernodes,podgroups,pods -A -o yaml | hopwise simulate - new-job.yaml
+  kubectl get nodes,hypernodes,queues,priorityclasses,podgroups,pods -A -o yaml |
+    hopwise simulate - new-job.yaml
 
 Exit status: 0 the run ended, whatever stayed pending; 1 it did not come to rest; 2 input that
 cannot be used.)";
