@@ -101,6 +101,7 @@ bool RestartsForEver(const Json& pod) {
 struct MemberCounts {
   int64_t total = 0, bound = 0, running = 0, succeeded = 0, failed = 0;
   [[nodiscard]] int64_t finished() const { return succeeded + failed; }
+  [[nodiscard]] int64_t scheduled() const { return bound + finished(); }
 };
 
 MemberCounts CountMembers(const Store& store, const std::vector<Key>& members) {
@@ -115,6 +116,22 @@ MemberCounts CountMembers(const Store& store, const std::vector<Key>& members) {
     counts.failed += phase == "Failed" ? 1 : 0;
   }
   return counts;
+}
+
+// Phase of a group that has its minimum.
+std::string ReadyPhase(const MemberCounts& counts) {
+  const bool done = counts.bound == 0 && counts.total == counts.finished();
+  return done ? "Completed" : "Running";
+}
+
+// Phase of one that has not; `standing`: of one that never ran.
+std::string WaitingPhase(const MemberCounts& counts, const std::string& old_phase, bool waits,
+                         const std::string& standing) {
+  if (counts.running > 0 && (old_phase == "Running" || old_phase == "Unknown")) {
+    return waits ? "Unknown" : "Running";
+  }
+  const bool was_done = old_phase == "Completed" || old_phase == "Finished";
+  return counts.total == 0 && was_done ? "Completed" : standing;
 }
 
 // Words that the PodGroups of scheduling.x-k8s.io have for Volcano's phases.
@@ -204,16 +221,11 @@ void Controllers::ReconcilePodGroup(const Key& key) {
   const bool admitted = world_.admitted.count(Uid(group)) > 0;
   const auto waiting = world_.waiting.find(key);
   const bool waits = waiting != world_.waiting.end();
-  const int64_t scheduled = counts.bound + counts.finished();
-  const bool ready = scheduled > 0 && scheduled >= minimum;
-  std::string phase = admitted && !(waits && waiting->second.limit) ? "Inqueue" : "Pending";
-  if (ready) {
-    phase = scheduled == counts.finished() && counts.total == scheduled ? "Completed" : "Running";
-  } else if (counts.running > 0 && (old_phase == "Running" || old_phase == "Unknown")) {
-    phase = waits ? "Unknown" : "Running";
-  } else if (counts.total == 0 && (old_phase == "Completed" || old_phase == "Finished")) {
-    phase = "Completed";
-  }
+  const bool ready = counts.scheduled() > 0 && counts.scheduled() >= minimum;
+  const std::string standing =
+      admitted && !(waits && waiting->second.limit) ? "Inqueue" : "Pending";
+  const std::string phase =
+      ready ? ReadyPhase(counts) : WaitingPhase(counts, old_phase, waits, standing);
   PatchStatus(key, {{"phase", InWordsOf(key, phase)},
                     {"running", counts.running},
                     {"succeeded", counts.succeeded},

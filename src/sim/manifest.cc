@@ -183,7 +183,7 @@ void PutInNamespace(Json& object) {
   if (cluster) {
     Unset(object, {"metadata", "namespace"});
   } else if (const Json* ns = Get(object, {"metadata", "namespace"});
-             ns == nullptr || ns->is_null() || *ns == "") {
+             ns == nullptr || ns->is_null() || (ns->is_string() && Namespace(object).empty())) {
     Set(object, {"metadata", "namespace"}, "default");
   }
 }
