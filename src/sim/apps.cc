@@ -7,6 +7,7 @@
 
 #include "sim/expand.h"
 #include "sim/names.h"
+#include "sim/store.h"
 #include "topology/forest.h"
 
 namespace hopwise::sim {

@@ -26,7 +26,6 @@ Json StatefulSetPod(const Json& stateful_set, int64_t ordinal);
 // -1: not indexed.
 Json BatchJobPod(const Json& job, int64_t index, uint64_t salt);
 bool IsIndexed(const Json& job);
-inline constexpr std::string_view kCompletionIndexKey = "batch.kubernetes.io/job-completion-index";
 
 // A LeaderWorkerSet's pod: <name>-<group> for index 0, the leader; <name>-<group>-<index> for a
 // worker. `pod_group` "" leaves the pod as its template says.

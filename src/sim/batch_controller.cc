@@ -17,32 +17,30 @@ struct JobPods {
   int64_t succeeded = 0, failed = 0, ready = 0;
 };
 
-int64_t IndexOf(const Json& pod) {
-  const std::string text = Annotation(pod, kCompletionIndexKey);
-  const bool number = !text.empty() && text.size() < 18 &&
-                      text.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(text) : -1;
-}
-
-JobPods CountJobPods(const Store& store, const std::vector<Key>& pods) {
+JobPods CountJobPods(World& world, const std::string& job_uid) {
   JobPods counted;
   std::set<int64_t> done;
-  for (const Key& key : pods) {
-    const Json& pod = *store.FindObject(key);
-    const int64_t index = IndexOf(pod);
-    if (Text(pod, {"status", "phase"}) == "Failed") {
-      ++counted.failed;
-      continue;
+  world.store.EachDependent(job_uid, [&](const Key& key, const Entry& entry) {
+    ++world.visits;
+    if (key.kind != "Pod" || entry.controller != job_uid) {
+      return;
     }
-    counted.taken.insert(index);
-    if (IsFinished(pod)) {
+    const Standing& pod = StandingOf(entry);
+    if (pod.phase == Standing::Phase::kFailed) {
+      ++counted.failed;
+      return;
+    }
+    if (pod.index >= 0) {
+      counted.taken.insert(pod.index);
+    }
+    if (pod.finished()) {
       // An index counts once, however often it was run.
-      counted.succeeded += index < 0 || done.insert(index).second ? 1 : 0;
-      continue;
+      counted.succeeded += pod.index < 0 || done.insert(pod.index).second ? 1 : 0;
+      return;
     }
     counted.active.push_back(key);
-    counted.ready += IsRunning(pod) ? 1 : 0;
-  }
+    counted.ready += pod.phase == Standing::Phase::kRunning ? 1 : 0;
+  });
   return counted;
 }
 
@@ -75,7 +73,7 @@ void Controllers::ReconcileBatchJob(const Key& key) {
   const bool queue_like =
       Get(job, {"spec", "completions"}) == nullptr && Get(job, {"spec", "parallelism"}) != nullptr;
   const int64_t completions = Replicas(job, {"spec", "completions"}, queue_like ? parallelism : 1);
-  JobPods pods = CountJobPods(world_.store, PodsOf(job));
+  JobPods pods = CountJobPods(world_, Uid(job));
   const bool over = IsComplete(job);
   int64_t wanted = std::min(parallelism, std::max<int64_t>(0, completions - pods.succeeded));
   if (suspended || over) {
@@ -101,7 +99,7 @@ void Controllers::ReconcileBatchJob(const Key& key) {
       break;
     }
   }
-  pods = CountJobPods(world_.store, PodsOf(job));
+  pods = CountJobPods(world_, Uid(*world_.store.FindObject(key)));
   PatchStatus(key, {{"active", pods.active.size()},
                     {"ready", pods.ready},
                     {"succeeded", pods.succeeded},

@@ -132,10 +132,13 @@ bool Controllers::EnsurePod(const Json& owner, const Json& expansion) {
   return true;
 }
 
+// In visits: a key is copied and its object looked up.
+constexpr int64_t kCostOfACopy = 20;
+
 std::vector<Key> Controllers::PodsOf(const Json& owner) {
   std::vector<Key> pods;
   for (const Key& key : world_.store.Dependents(Uid(owner))) {
-    ++world_.visits;
+    world_.visits += kCostOfACopy;
     if (key.kind == "Pod" && IsControlledBy(*world_.store.FindObject(key), owner)) {
       pods.push_back(key);
     }

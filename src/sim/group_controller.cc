@@ -104,17 +104,17 @@ struct MemberCounts {
   [[nodiscard]] int64_t scheduled() const { return bound + finished(); }
 };
 
-MemberCounts CountMembers(const Store& store, const std::vector<Key>& members) {
+MemberCounts CountMembers(World& world, const Key& group) {
   MemberCounts counts;
-  for (const Key& key : members) {
-    const Json& pod = *store.FindObject(key);
-    const std::string phase = Text(pod, {"status", "phase"});
+  world.store.EachMember(group, [&](const Key&, const Entry& entry) {
+    ++world.visits;
+    const Standing& pod = StandingOf(entry);
     ++counts.total;
-    counts.bound += IsBound(pod) ? 1 : 0;
-    counts.running += phase == "Running" ? 1 : 0;
-    counts.succeeded += phase == "Succeeded" ? 1 : 0;
-    counts.failed += phase == "Failed" ? 1 : 0;
-  }
+    counts.bound += pod.bound ? 1 : 0;
+    counts.running += pod.phase == Standing::Phase::kRunning ? 1 : 0;
+    counts.succeeded += pod.phase == Standing::Phase::kSucceeded ? 1 : 0;
+    counts.failed += pod.phase == Standing::Phase::kFailed ? 1 : 0;
+  });
   return counts;
 }
 
@@ -207,8 +207,7 @@ void Controllers::ReconcilePod(const Key& key) {
 
 void Controllers::ReconcilePodGroup(const Key& key) {
   const Json& group = *world_.store.FindObject(key);
-  const MemberCounts counts = CountMembers(world_.store, world_.store.Members(key));
-  world_.visits += counts.total;
+  const MemberCounts counts = CountMembers(world_, key);
   const int64_t minimum = Number(group, {"spec", "minMember"}, 0);
   const std::string old_phase = Text(group, {"status", "phase"});
   const World::Admission admission =

@@ -18,13 +18,15 @@ void Drop(Map& map, const typename Map::key_type& at, const Key& key) {
   }
 }
 
-bool HasController(const Json& object) {
-  const Json& owners = List(object, {"metadata", "ownerReferences"});
-  return std::any_of(owners.begin(), owners.end(),
-                     [](const Json& owner) { return Flag(owner, {"controller"}, false); });
+template <class Entries>
+std::vector<Key> AsVector(const Entries& entries) {
+  std::vector<Key> keys;
+  keys.reserve(entries.size());
+  for (const auto& [key, entry] : entries) {
+    keys.push_back(key);
+  }
+  return keys;
 }
-
-std::vector<Key> AsVector(const std::set<Key>& keys) { return {keys.begin(), keys.end()}; }
 
 // Text maps of the old object that its last manifest did not hold: somebody else wrote them, and
 // they stay.
@@ -109,6 +111,26 @@ std::optional<Key> GroupKeyOf(const Json& pod) {
   return std::nullopt;
 }
 
+const Standing& StandingOf(const Entry& pod) {
+  if (pod.standing) {
+    return *pod.standing;
+  }
+  using Phase = Standing::Phase;
+  Standing& standing = pod.standing.emplace();
+  const std::string phase = Text(pod.object, {"status", "phase"}, "Pending");
+  standing.phase = phase == "Pending"     ? Phase::kPending
+                   : phase == "Running"   ? Phase::kRunning
+                   : phase == "Succeeded" ? Phase::kSucceeded
+                   : phase == "Failed"    ? Phase::kFailed
+                                          : Phase::kOther;
+  standing.bound = !Text(pod.object, {"spec", "nodeName"}).empty() && !standing.finished();
+  const std::string index = Annotation(pod.object, kCompletionIndexKey);
+  const bool number = !index.empty() && index.size() < 18 &&
+                      index.find_first_not_of("0123456789") == std::string::npos;
+  standing.index = number ? std::stoll(index) : -1;
+  return standing;
+}
+
 const Entry* Store::Find(const Key& key) const {
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : &found->second;
@@ -150,21 +172,29 @@ void Store::Index(const Key& key, Entry& entry) {
   entry.owner_uids.clear();
   for (const Json& owner : List(entry.object, {"metadata", "ownerReferences"})) {
     if (std::string uid = Text(owner, {"uid"}); !uid.empty()) {
-      by_owner_[uid].insert(key);
+      by_owner_[uid][key] = &entry;
       entry.owner_uids.push_back(std::move(uid));
     }
   }
   entry.group.reset();
   entry.orphan = false;
+  entry.controller.clear();
+  entry.standing.reset();
   if (key.kind == "Pod" && key.group.empty()) {
     entry.group = GroupKeyOf(entry.object);
-    entry.orphan = !HasController(entry.object);
+    entry.orphan = true;
+    for (const Json& owner : List(entry.object, {"metadata", "ownerReferences"})) {
+      if (Flag(owner, {"controller"}, false)) {
+        entry.orphan = false;
+        entry.controller = Text(owner, {"uid"});
+      }
+    }
   }
   if (entry.group) {
-    by_group_[*entry.group].insert(key);
+    by_group_[*entry.group][key] = &entry;
   }
   if (entry.orphan) {
-    orphans_[key.ns].insert(key);
+    orphans_[key.ns][key] = &entry;
   }
 }
 
@@ -242,6 +272,7 @@ Json& Store::Edit(const Key& key) {
   const auto found = entries_.find(key);
   HOPWISE_CHECK(found != entries_.end());
   Stamp(key, found->second.object);
+  found->second.standing.reset();
   return found->second.object;
 }
 

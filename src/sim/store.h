@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,15 +43,33 @@ bool IsPodGroup(const Key& key);
 // or not it exists.
 std::optional<Key> GroupKeyOf(const Json& pod);
 
+inline constexpr std::string_view kCompletionIndexKey = "batch.kubernetes.io/job-completion-index";
+
+// What controllers count of a pod, read once for each version of it: a Job of many completions
+// looks at all its pods each time one ends.
+struct Standing {
+  enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kOther };
+  Phase phase = Phase::kPending;
+  bool bound = false;  // has a node and has not finished
+  int64_t index = -1;  // completion index
+
+  [[nodiscard]] bool finished() const {
+    return phase == Phase::kSucceeded || phase == Phase::kFailed;
+  }
+};
+
 struct Entry {
   Json object;
   uint64_t sequence = 0;  // order of creation
   uint64_t rank = 0;  // the sequence that counts when ages are equal: the owner's for a PodGroup
   Json applied;       // {"annotations": …, "labels": …} as the user last applied them
-  std::vector<std::string> owner_uids;  // as indexed
-  std::optional<Key> group;             // pods: the PodGroup they name, as indexed
-  bool orphan = false;                  // a pod without controller, as indexed
+  std::vector<std::string> owner_uids;       // as indexed
+  std::optional<Key> group;                  // pods: the PodGroup they name, as indexed
+  bool orphan = false;                       // a pod without controller, as indexed
+  std::string controller;                    // uid of a pod's controller, as indexed
+  mutable std::optional<Standing> standing;  // see StandingOf
 };
+const Standing& StandingOf(const Entry& pod);
 
 struct Change {
   Key key;
@@ -87,8 +104,25 @@ class Store {
 
   // Objects that name this uid as an owner.
   [[nodiscard]] std::vector<Key> Dependents(std::string_view uid) const;
+  // The same without copies: visit(const Key&, const Entry&). Nothing may change meanwhile.
+  template <class Visit>
+  void EachDependent(std::string_view uid, Visit visit) const {
+    if (const auto found = by_owner_.find(uid); found != by_owner_.end()) {
+      for (const auto& [key, entry] : found->second) {
+        visit(key, *entry);
+      }
+    }
+  }
   // Pods that name this PodGroup, by name.
   [[nodiscard]] std::vector<Key> Members(const Key& pod_group) const;
+  template <class Visit>
+  void EachMember(const Key& pod_group, Visit visit) const {
+    if (const auto found = by_group_.find(pod_group); found != by_group_.end()) {
+      for (const auto& [key, entry] : found->second) {
+        visit(key, *entry);
+      }
+    }
+  }
   // Pods of the namespace without a controller, by name.
   [[nodiscard]] std::vector<Key> Orphans(std::string_view ns) const;
   // Owners of a kind in a namespace that were announced by ExpectUid and do not exist.
@@ -110,9 +144,10 @@ class Store {
 
   std::map<Key, Entry> entries_;
   std::map<std::string, Key, std::less<>> by_uid_;
-  std::map<std::string, std::set<Key>, std::less<>> by_owner_;
-  std::map<Key, std::set<Key>> by_group_;
-  std::map<std::string, std::set<Key>, std::less<>> orphans_;  // by namespace
+  using Entries = std::map<Key, const Entry*>;
+  std::map<std::string, Entries, std::less<>> by_owner_;
+  std::map<Key, Entries> by_group_;
+  std::map<std::string, Entries, std::less<>> orphans_;  // by namespace
   std::map<Key, uint64_t> incarnations_;
   std::map<Key, std::string> expected_uids_;
   std::map<Key, bool> changes_;  // value: deleted

@@ -85,7 +85,7 @@ class World {
   // Pods that controllers looked at. Work that grows with its square (a Job of many thousand
   // completions one after the other) is given up rather than waited for.
   int64_t visits = 0;
-  static constexpr int64_t kMaxVisits = 50'000'000;
+  static constexpr int64_t kMaxVisits = 1'000'000'000;
 
  private:
   void MarkOwner(const Json& object);
