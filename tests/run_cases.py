@@ -190,7 +190,8 @@ class Snapshot:
                     asked = {**resources.get("limits", {}), **resources.get("requests", {})}
                     for resource, text in asked.items():
                         held[resource] = held.get(resource, 0) + amount(text)
-            room = node.get("status", {}).get("allocatable", {})
+            status = node.get("status", {})
+            room = status.get("allocatable") or status.get("capacity", {})
             for resource, much in held.items():
                 if much > amount(room.get(resource, 0)) * (1 + 1e-9):
                     faults.append(f"node {name} is overfull: {much:g} {resource}")

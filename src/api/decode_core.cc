@@ -118,7 +118,11 @@ constexpr std::array<JsonField<Unknown>, 1> kUnknownRoot = {{
 }  // namespace
 
 bool DecodeNode(JsonObject& object, Object& out) {
-  return ReadRoot<kNodeRoot>(object, out.emplace<Node>());
+  Node& node = out.emplace<Node>();
+  if (!ReadRoot<kNodeRoot>(object, node)) return false;
+  // As the API documents it: allocatable defaults to capacity.
+  if (node.allocatable.empty()) node.allocatable = node.capacity;
+  return true;
 }
 bool DecodeNamespace(JsonObject& object, Object& out) {
   return ReadRoot<kNamespaceRoot>(object, out.emplace<Namespace>());

@@ -41,6 +41,7 @@ bool DecodeAmounts(JsonValue& value, ResourceList& out, bool negative_allowed) {
     if (*parsed < 0 && !negative_allowed) {
       return amount.Fail("expected an amount of at least 0, found " + std::string(text));
     }
+    if (*parsed < 0) amount.Warn("negative amount, counts as 0");
     out.emplace_back(name, *parsed);
     return true;
   });

@@ -15,7 +15,7 @@ std::vector<int64_t> ByResource(const api::ResourceList& list, int64_t absent, C
   for (const auto& [name, amount] : list) {
     const size_t r = columns.Resource(name).index();
     if (r >= amounts.size()) amounts.resize(r + 1, absent);
-    amounts[r] = amount;
+    amounts[r] = std::max<int64_t>(amount, 0);
   }
   return amounts;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/quantity.h"
 #include "cluster/gangs.h"
 #include "cluster/pod_facts.h"
 #include "cluster/state.h"
@@ -23,6 +24,17 @@ bool SameUid(const std::string& a, const std::string& b) {
 api::ResourceList Bounded(api::ResourceList list) {
   for (auto& [name, amount] : list) amount = std::min(amount, kMostAmount);
   return list;
+}
+
+// Such a pod fits no node, though nodes that claim as much are counted no higher either.
+std::string BeyondCounting(const api::ResourceList& request) {
+  for (const auto& [name, amount] : request) {
+    if (amount > kMostAmount) {
+      return "asks for " + FormatQuantity(name, amount) + " of " + name +
+             ", more than is counted of anything";
+    }
+  }
+  return "";
 }
 
 // State of a pod without a node.
@@ -83,7 +95,10 @@ void State::ApplyPod(const api::Pod& pod) {
   GangBuilder gangs(*this);
   next.declaration = gangs.Intern(facts.declaration);
   // Of use only while the pod may still be placed; most pods of a cluster are not.
-  if (IsUnplaced(next.state)) next.blocker = std::move(facts.blocker);
+  if (IsUnplaced(next.state)) {
+    next.blocker = std::move(facts.blocker);
+    if (next.blocker.empty()) next.blocker = BeyondCounting(pod.request);
+  }
   next.has_ports = !pod.host_ports.empty();
   if (next.ours || next.has_ports) {
     next.predicates = ReadPredicates(pod, std::move(facts.extra));
