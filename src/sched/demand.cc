@@ -331,6 +331,19 @@ class Builder {
         return;
       }
     }
+    demand_.too_few = true;
+    for (uint32_t g = 0; g < open_.size(); ++g) {
+      const auto open = static_cast<int32_t>(open_[g].size());
+      if (open > 0 && Missing(g) > open) {
+        const cluster::SubGroup& group = gang_.sub_groups[g];
+        demand_.blocked = "its sub-group " + group.name + " has " +
+                          std::to_string(tally_.InGroup(g) + open) + " of the " +
+                          std::to_string(gang_.policies[group.policy].size) +
+                          " pods of one group, so that " + std::to_string(tally_.total()) +
+                          " of the " + std::to_string(gang_.min_member) + " members count";
+        return;
+      }
+    }
     demand_.blocked = "has " + std::to_string(tally_.total()) + " of the " +
                       std::to_string(gang_.min_member) + " members it needs";
   }

@@ -42,9 +42,10 @@ struct Demand {
   std::vector<PodId> placed;     // members with a node
   int32_t waiting = 0;           // members without one, those that cannot be judged included
   bool has_group_rule = false;   // some sub-group of the demand has a topology rule
-  std::string blocked;  // why required members cannot be judged: "pod ns/x uses …"; "" = fine
-  bool gated = false;   // blocked by scheduling gates only
-  bool by_pod = false;  // blocked by what a pod itself asks for
+  std::string blocked;   // why required members cannot be judged: "pod ns/x uses …"; "" = fine
+  bool gated = false;    // blocked by scheduling gates only
+  bool too_few = false;  // blocked because members, or members of whole sub-groups, are missing
+  bool by_pod = false;   // blocked by what a pod itself asks for
 
   [[nodiscard]] size_t ClassOf(ShapeId shape) const;
   // How many of `pods` are of each class.

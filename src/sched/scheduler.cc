@@ -189,7 +189,9 @@ bool Scheduler::Impl::Refuse(GangReport& report, const Demand& demand) {
     report.reason = gang.invalid_reason;
     report.message = gang.invalid;
   } else if (!demand.blocked.empty()) {
-    report.reason = demand.gated ? "SchedulingGated" : "Unevaluated";
+    report.reason = demand.gated     ? "SchedulingGated"
+                    : demand.too_few ? "NotEnoughTasks"
+                                     : "Unevaluated";
     report.message = demand.blocked;
   } else if (demand.classes.empty()) {
     report.reason = "Unevaluated";

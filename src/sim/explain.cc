@@ -63,15 +63,21 @@ void AppendRules(const cluster::State& state, const cluster::Gang& gang, std::st
   out += fmt::format("Rule:       {}\n", RuleText(gang.rule));
   out += fmt::format("Minimum:    {}\n", gang.min_member);
   for (const auto& [role, minimum] : gang.min_per_role) {
-    out += fmt::format("            {} of role {}\n", minimum, state.Text(role));
+    // Volcano's rule: minimums of roles count only while the gang's covers their sum.
+    out +=
+        fmt::format("            {} of role {}{}\n", minimum, state.Text(role),
+                    gang.roles_enforced ? "" : " (does not count: together they pass the minimum)");
   }
   for (size_t i = 0; i < gang.policies.size(); ++i) {
     const cluster::SubGroupPolicy& policy = gang.policies[i];
     const auto groups =
         std::count_if(gang.sub_groups.begin(), gang.sub_groups.end(),
                       [&](const cluster::SubGroup& group) { return group.policy == i; });
-    out += fmt::format("Subgroups:  {}: {} of {} pods, at least {} of them; rule: {}\n",
-                       policy.name, groups, policy.size, policy.min_groups, RuleText(policy.rule));
+    out += fmt::format(
+        "Subgroups:  {}: {} of {} {}{}; rule: {}\n", policy.name, groups, policy.size,
+        policy.size == 1 ? "pod" : "pods",
+        policy.min_groups > 0 ? fmt::format(", at least {} of them", policy.min_groups) : "",
+        RuleText(policy.rule));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "sim/report.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -200,7 +201,7 @@ bool NaturalLess(std::string_view a, std::string_view b) {
 
 std::string GangLine::shown() const {
   const size_t slash = workload.find('/');
-  return slash == std::string::npos ? name : workload.substr(slash + 1);
+  return slash == std::string::npos || one_of_several ? name : workload.substr(slash + 1);
 }
 
 StepReport MakeReport(Simulator& simulator) {
@@ -212,6 +213,13 @@ StepReport MakeReport(Simulator& simulator) {
     if (IsShown(state, state.gang(GangId(i)))) {
       report.gangs.push_back(LineFor(simulator, GangId(i)));
     }
+  }
+  std::map<std::pair<std::string, std::string>, int> gangs_of;
+  for (const GangLine& line : report.gangs) {
+    ++gangs_of[{line.ns, line.workload}];
+  }
+  for (GangLine& line : report.gangs) {
+    line.one_of_several = gangs_of[{line.ns, line.workload}] > 1;
   }
   std::sort(report.gangs.begin(), report.gangs.end(), [](const GangLine& a, const GangLine& b) {
     if (a.ns != b.ns) {

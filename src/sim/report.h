@@ -18,9 +18,10 @@ struct MemberLine {
 };
 
 struct GangLine {
-  std::string ns, name;  // of the PodGroup, the label group or the lone pod
-  std::string workload;  // "Job/train": the outermost owner; "" when there is none
-  std::string source;    // "PodGroup", "Labels", "Pod"
+  std::string ns, name;         // of the PodGroup, the label group or the lone pod
+  std::string workload;         // "Job/train": the outermost owner; "" when there is none
+  bool one_of_several = false;  // the workload has more gangs
+  std::string source;           // "PodGroup", "Labels", "Pod"
   std::string queue, phase;
   int64_t placed = 0, wanted = 0, minimum = 0;
   bool located = false;  // some member is placed: tier and domain hold
@@ -32,7 +33,7 @@ struct GangLine {
   std::string reason, message;   // "" when nothing waits
   std::vector<MemberLine> pods;  // in the order of creation
   [[nodiscard]] bool waits() const { return placed < wanted && !message.empty(); }
-  // What people call it: the workload's name, else the group's.
+  // What people call it: the workload's name, else the group's, as where a workload has several.
   [[nodiscard]] std::string shown() const;
 };
 
