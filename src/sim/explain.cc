@@ -111,7 +111,7 @@ bool IsCalled(const GangLine& line, std::string_view wanted) {
   if (slash != std::string_view::npos && wanted.substr(0, slash) != line.ns) {
     return false;
   }
-  return line.name == name || line.shown() == name ||
+  return line.name == name || line.workload_name() == name ||
          std::any_of(line.pods.begin(), line.pods.end(),
                      [&](const MemberLine& pod) { return pod.name == name; });
 }

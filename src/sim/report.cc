@@ -200,9 +200,10 @@ bool NaturalLess(std::string_view a, std::string_view b) {
 }
 
 std::string GangLine::shown() const {
-  const size_t slash = workload.find('/');
-  return slash == std::string::npos || one_of_several ? name : workload.substr(slash + 1);
+  return workload.empty() || one_of_several ? name : workload_name();
 }
+
+std::string GangLine::workload_name() const { return workload.substr(workload.find('/') + 1); }
 
 StepReport MakeReport(Simulator& simulator) {
   StepReport report;

@@ -35,6 +35,7 @@ struct GangLine {
   [[nodiscard]] bool waits() const { return placed < wanted && !message.empty(); }
   // What people call it: the workload's name, else the group's, as where a workload has several.
   [[nodiscard]] std::string shown() const;
+  [[nodiscard]] std::string workload_name() const;  // "train"; "" when there is none
 };
 
 struct StepReport {
