@@ -3,9 +3,9 @@
 
 A line that begins with "$ " is run by bash with hopwise on the PATH; a line that ends in "\\" goes
 on in the next one. What follows it, up to the next "$ " or the end of the block, must equal what it
-prints, standard output and standard error together. README.md's commands run in the repository root,
-those of another page in a folder that holds the eight nodes of the examples as cluster.yaml and each
-of the page's blocks whose first line is a comment with nothing but a file's name.
+prints, standard output and standard error together. README.md's commands run in the repository
+root, those of another page in a folder that holds the eight nodes of the examples as cluster.yaml
+and each of the page's blocks whose first line is a comment with nothing but a file's name.
 
 Usage: tests/readme/check_readme.py --hopwise BIN [--update] [file.md ...]
 """
