@@ -96,14 +96,6 @@ void TakeSlots(std::vector<Slot>& from, int32_t pods, std::vector<Slot>& to) {
   HOPWISE_CHECK(pods == 0);
 }
 
-int64_t Total(const std::vector<int32_t>& counts) {
-  int64_t sum = 0;
-  for (const int32_t c : counts) {
-    sum += c;
-  }
-  return sum;
-}
-
 class TreeChooser {
  public:
   TreeChooser(cluster::State& state, GangId gang, const Demand& demand, const TreeScope& scope,

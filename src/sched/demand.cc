@@ -369,6 +369,14 @@ size_t Demand::ClassOf(ShapeId shape) const {
   return static_cast<size_t>(at - classes.begin());
 }
 
+int64_t Total(const std::vector<int32_t>& counts) {
+  int64_t sum = 0;
+  for (const int32_t count : counts) {
+    sum += count;
+  }
+  return sum;
+}
+
 std::vector<int32_t> Demand::CountClasses(cluster::State& state,
                                           const std::vector<PodId>& pods) const {
   std::vector<int32_t> counts(classes.size(), 0);

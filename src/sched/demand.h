@@ -57,6 +57,9 @@ struct Demand {
   std::vector<int32_t> all_counts;
 };
 
+// The sum of counts by class.
+int64_t Total(const std::vector<int32_t>& counts);
+
 Demand BuildDemand(cluster::State& state, GangId gang);
 
 }  // namespace hopwise::sched

@@ -31,12 +31,17 @@ EmptyRoom::EmptyRoom(cluster::State& state, const cluster::Gang& gang, const Dem
   }
 }
 
+const std::vector<int64_t>* EmptyRoom::OwnOn(NodeId node) const {
+  const auto at = std::ranges::lower_bound(own_, node, {}, [](const auto& o) { return o.first; });
+  return at != own_.end() && at->first == node ? &at->second : nullptr;
+}
+
 int64_t EmptyRoom::FitNode(NodeId node, size_t k) const {
   int64_t fit = state_.fits().FitEmpty(node, demand_.classes[k]);
-  const auto at = std::ranges::lower_bound(own_, node, {}, [](const auto& o) { return o.first; });
-  if (fit > 0 && at != own_.end() && at->first == node) {
+  const std::vector<int64_t>* own = fit > 0 ? OwnOn(node) : nullptr;
+  if (own != nullptr) {
     for (const auto& [r, amount] : state_.fits().ShapeRequest(demand_.classes[k])) {
-      const int64_t free = state_.columns().allocatable(r)[node.index()] - at->second[r.index()];
+      const int64_t free = state_.columns().allocatable(r)[node.index()] - (*own)[r.index()];
       fit = std::min(fit, free < amount ? 0 : free / amount);
     }
   }
@@ -103,14 +108,11 @@ Lack EmptyRoom::LackOfAmounts(const topology::Tree& tree, DomainId d) const {
   std::vector<int64_t> there(resources, 0);
   for (uint32_t at = tree.at(d).lo; at < tree.at(d).hi; ++at) {
     const NodeId node = tree.order[at];
-    const auto own =
-        std::ranges::lower_bound(own_, node, {}, [](const auto& o) { return o.first; });
+    const std::vector<int64_t>* own = OwnOn(node);
     for (size_t r = 0; r < resources; ++r) {
-      const bool mine = own != own_.end() && own->first == node;
-      const int64_t held = mine ? own->second[r] : 0;
-      there[r] = SaturatingAdd(
-          there[r],
-          std::max<int64_t>(0, state_.columns().allocatable(ResourceId(r))[node.index()] - held));
+      const int64_t held = own == nullptr ? 0 : (*own)[r];
+      const int64_t free = state_.columns().allocatable(ResourceId(r))[node.index()] - held;
+      there[r] = SaturatingAdd(there[r], std::max<int64_t>(0, free));
     }
   }
   Lack lack;

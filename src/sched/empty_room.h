@@ -47,6 +47,8 @@ class EmptyRoom {
  private:
   using Sums = std::vector<std::vector<int64_t>>;  // by class, by domain
 
+  // What members hold on the node, by resource; nullptr for nothing.
+  [[nodiscard]] const std::vector<int64_t>* OwnOn(NodeId node) const;
   [[nodiscard]] int64_t FitNode(NodeId node, size_t k) const;
   [[nodiscard]] Sums SumsIn(const topology::Tree& tree, DomainId d) const;
   [[nodiscard]] Sums SumsOfAll(const topology::Tree& tree) const;

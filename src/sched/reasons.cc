@@ -202,14 +202,6 @@ std::string ShortageWords(const cluster::State& state, const Shortage& shortage)
   return text;
 }
 
-int64_t Total(const std::vector<int32_t>& counts) {
-  int64_t sum = 0;
-  for (const int32_t c : counts) {
-    sum += c;
-  }
-  return sum;
-}
-
 // The domain as people know it.
 std::string DomainWords(const topology::Tree& tree, DomainId d) {
   return tree.at(d).parent.valid() ? tree.at(d).name : "the cluster";

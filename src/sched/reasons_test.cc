@@ -139,13 +139,14 @@ TEST(Reasons, TellTierNamesToPeople) {
   EXPECT_EQ(TierWords(named, 1), "leaf (tier 1)");
 }
 
-TEST(Reasons, DoNotOverflowOnHugeAmounts) {
+TEST(Reasons, NameAmountsBeyondCounting) {
   TestCluster cluster(kPicture);
   cluster.state.Apply(QueueOf("q", 9'000'000'000'000'000'000));
   cluster.Add(Group("g", 2).In("q").Hard(1)).Pods("g", 2, Ask{.gpu = 8'000'000'000'000'000'000});
   const GangReport& report = Told(cluster, "g");
-  EXPECT_EQ(report.verdict, Verdict::kNever);
-  EXPECT_THAT(report.message, HasSubstr("takes 0 even when empty; short of gpu by"));
+  EXPECT_EQ(report.verdict, Verdict::kInvalid);
+  EXPECT_THAT(report.message,
+              HasSubstr("asks for 8000000000000000000 of gpu, more than is counted of anything"));
 }
 
 }  // namespace
