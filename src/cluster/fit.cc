@@ -397,9 +397,16 @@ void FitCache::Recompute(Shape& s) {
   for (size_t lo = 0; lo < nodes; lo += kBlock) {
     const size_t n = std::min(kBlock, nodes - lo);
     uint16_t* counts = data.fit.data() + lo;
-    for (size_t i = 0; i < n; ++i) {
-      const uint64_t bit = (p.bits[(lo + i) / 64] >> ((lo + i) % 64)) & 1U;
-      counts[i] = bit != 0 ? start : uint16_t{0};
+    for (size_t i = 0; i < n; i += 64) {  // kBlock is a multiple, so a word begins here
+      const uint64_t word = p.bits[(lo + i) / 64];
+      const size_t some = std::min<size_t>(64, n - i);
+      if (word == ~uint64_t{0}) {
+        std::fill_n(counts + i, some, start);
+        continue;
+      }
+      for (size_t b = 0; b < some; ++b) {
+        counts[i + b] = ((word >> b) & 1U) != 0 ? start : uint16_t{0};
+      }
     }
     for (const auto& [r, amount] : request) {
       const int64_t* free = columns.free(r).data() + lo;
@@ -417,19 +424,18 @@ namespace {
 
 // Room on the nodes that are members of d itself.
 int64_t SumOwn(const ShapeFit& data, const topology::Tree& tree, size_t d) {
-  const topology::Domain& domain = tree.domains[d];
-  const uint32_t count = domain.direct - domain.lo;
-  int64_t sum = 0;
-  if (count <= kMaxFitPerNode && tree.first_id[d] != topology::Tree::kNoPosition) {
-    const uint16_t* fit = data.fit.data() + tree.first_id[d];
-    uint32_t narrow = 0;  // vectorises better; count times the most per node fits
-    for (uint32_t i = 0; i < count; ++i) {
+  const topology::Tree::Outline& outline = tree.outlines[d];
+  if (outline.own_nodes <= kMaxFitPerNode && outline.first_id != topology::Tree::kNoPosition) {
+    const uint16_t* fit = data.fit.data() + outline.first_id;
+    uint32_t narrow = 0;  // vectorises better; the count times the most per node fits
+    for (uint32_t i = 0; i < outline.own_nodes; ++i) {
       narrow += fit[i];
     }
     return narrow;
   }
-  for (uint32_t at = domain.lo; at < domain.direct; ++at) {
-    sum += data.fit[tree.order[at].index()];
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < outline.own_nodes; ++i) {
+    sum += data.fit[tree.order[tree.domains[d].lo + i].index()];
   }
   return sum;
 }
@@ -443,10 +449,9 @@ void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree,
   // Children come after their parents, so walking backwards every domain is complete before it is
   // added to its parent.
   for (size_t d = domains; d-- > 0;) {
-    const topology::Domain& domain = tree.domains[d];
     sums[d] += SumOwn(data, tree, d);
-    if (domain.parent.valid()) {
-      sums[domain.parent.index()] += sums[d];
+    if (d > 0) {
+      sums[tree.outlines[d].parent] += sums[d];
     }
   }
 }

@@ -127,7 +127,7 @@ int64_t FewestCells(const topology::Tree& tree, const RoomView& view, const Anch
   for (uint32_t at = domain.lo; at < domain.direct; ++at) {
     note(view.fit[tree.order[at].index()], anchors.Holds(tree.order[at]));
   }
-  for (uint32_t child = d.value + 1; child < domain.end; child = tree.domains[child].end) {
+  for (uint32_t child = d.value + 1; child < domain.end; child = tree.outlines[child].end) {
     note(view.sums[child], anchors.Holds(DomainId(child)));
   }
   std::ranges::sort(large, std::greater<>());

@@ -51,7 +51,7 @@ int64_t CountOf(const Counts& counts, const std::string& task, const std::string
 
 // Volcano's state machine (state/pending.go, state/running.go) without commands and policies.
 std::string NextPhase(const Json& job, const std::vector<VcTask>& tasks, const Counts& counts) {
-  const std::string phase = JobPhase(job);
+  std::string phase = JobPhase(job);
   const int64_t min_available = VcMinAvailable(job, tasks);
   int64_t replicas = 0;
   for (const VcTask& task : tasks) {

@@ -33,9 +33,11 @@ uint32_t FirstOfRun(std::span<const NodeId> nodes) {
 }  // namespace
 
 void Tree::MakeIndexes() {
-  first_id.clear();
+  outlines.clear();
   for (const Domain& domain : domains) {
-    first_id.push_back(FirstOfRun(std::span(order).subspan(domain.lo, domain.direct - domain.lo)));
+    const uint32_t own = domain.direct - domain.lo;
+    outlines.push_back({domain.parent.value, domain.end, own,
+                        FirstOfRun(std::span(order).subspan(domain.lo, own)), domain.rank});
   }
   by_rank.assign(size_t{root_rank()} + 1, {});
   most_nodes.assign(size_t{root_rank()} + 1, 0);

@@ -49,9 +49,17 @@ struct Tree {
   // a user wrote, ask RanksNamed, which also knows the names that lost here.
   std::vector<std::string> tier_names;
 
-  // Made by MakeIndexes. By domain: the least id of its own nodes when these are consecutive ids,
-  // kNoPosition otherwise.
-  std::vector<uint32_t> first_id;
+  // Made by MakeIndexes. By domain: what walks over thousands of domains read of each, close
+  // together.
+  struct Outline {
+    uint32_t parent = 0, end = 0;
+    uint32_t own_nodes = 0;
+    uint32_t first_id = 0;  // least id of its own nodes if these are consecutive, else kNoPosition
+    uint16_t rank = 0;
+
+    friend bool operator==(const Outline&, const Outline&) = default;
+  };
+  std::vector<Outline> outlines;
   // The others by rank:
   std::vector<std::vector<DomainId>> by_rank;   // its domains in order
   std::vector<uint32_t> most_nodes;             // of one of them
@@ -77,12 +85,12 @@ struct Tree {
   // The largest domains of rank <= limit, in order: calls visit(DomainId) for each.
   template <class Visit>
   void ForEachLargest(uint16_t limit, Visit visit) const {
-    for (uint32_t d = 0; d < domains.size();) {
-      const bool allowed = domains[d].rank <= limit;
+    for (uint32_t d = 0; d < outlines.size();) {
+      const bool allowed = outlines[d].rank <= limit;
       if (allowed) {
         visit(DomainId(d));
       }
-      d = allowed ? domains[d].end : d + 1;
+      d = allowed ? outlines[d].end : d + 1;
     }
   }
 
