@@ -61,28 +61,6 @@ bool HasParts(const Batch& batch) {
          !batch.singles.empty();
 }
 
-// Smallest domain of a sub-group's members that have a node; none without any.
-DomainId HomeOf(const cluster::State& state, const topology::Tree& tree,
-                const cluster::SubGroup& group) {
-  DomainId home;
-  for (const PodId id : group.pods) {
-    const cluster::PodRecord& pod = state.pod(id);
-    if (cluster::HoldsRoom(pod.state) && pod.node.valid()) {
-      const DomainId leaf = tree.leaf_of[pod.node.index()];
-      home = home.valid() ? tree.CommonDomain(home, leaf) : leaf;
-    }
-  }
-  return home;
-}
-
-DomainId CommonDomain(const topology::Tree& tree, DomainId common, const std::vector<Slot>& slots) {
-  for (const Slot& slot : slots) {
-    const DomainId leaf = tree.leaf_of[slot.node.index()];
-    common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
-  }
-  return common;
-}
-
 // Moves the next `pods` pods from one list of slots to the other.
 void TakeSlots(std::vector<Slot>& from, int32_t pods, std::vector<Slot>& to) {
   for (Slot& slot : from) {
@@ -131,6 +109,8 @@ class TreeChooser {
   [[nodiscard]] bool Evaluate(DomainId d, bool compare, Choice& out);
   [[nodiscard]] bool EvaluateSimple(DomainId d, bool compare, Choice& out);
   void Fill(Packer& packer, DomainId d, bool compare, Choice& out);
+  template <class Visit>
+  void ForEachGroup(Visit visit) const;
   [[nodiscard]] JointRequest AskJointly() const;
   void TakeJointly(const JointRequest& request, const JointAnswer& answer, Placement& out);
   void TryJointly(Choice& best);
@@ -302,12 +282,27 @@ void TreeChooser::Fill(Packer& packer, DomainId d, bool compare, Choice& out) {
   }
 }
 
+// visit(sub_group, pods by class) for each sub-group of which members are required.
+template <class Visit>
+void TreeChooser::ForEachGroup(Visit visit) const {
+  for (const SingleGroup& group : demand_.required.singles) {
+    visit(group.sub_group, demand_.CountClasses(state_, group.pods));
+  }
+  for (const UniformGroups& u : demand_.required.uniform) {
+    std::vector<int32_t> pods(demand_.classes.size(), 0);
+    pods[u.k] = u.size;
+    for (const uint32_t sub_group : u.sub_groups) {
+      visit(sub_group, pods);
+    }
+  }
+}
+
 // Sub-groups without a rule ask for nothing that loose pods do not.
 JointRequest TreeChooser::AskJointly() const {
   JointRequest request;
   request.limit = scope_.limit;
   request.loose = demand_.required_counts;
-  const auto add = [&](uint32_t sub_group, const std::vector<int32_t>& pods) {
+  ForEachGroup([&](uint32_t sub_group, const std::vector<int32_t>& pods) {
     const uint32_t policy = gang_.sub_groups[sub_group].policy;
     const cluster::TopologyRule& rule = gang_.policies[policy].rule;
     if (rule.mode == cluster::TopologyRule::Mode::kNone) {
@@ -322,17 +317,7 @@ JointRequest TreeChooser::AskJointly() const {
       request.loose[k] -= pods[k];
     }
     request.groups.push_back(std::move(group));
-  };
-  for (const SingleGroup& group : demand_.required.singles) {
-    add(group.sub_group, demand_.CountClasses(state_, group.pods));
-  }
-  for (const UniformGroups& u : demand_.required.uniform) {
-    std::vector<int32_t> pods(demand_.classes.size(), 0);
-    pods[u.k] = u.size;
-    for (const uint32_t sub_group : u.sub_groups) {
-      add(sub_group, pods);
-    }
-  }
+  });
   return request;
 }
 
@@ -365,24 +350,12 @@ void TreeChooser::TakeJointly(const JointRequest& request, const JointAnswer& an
       out.sets.push_back(std::move(set));
     }
   };
-  const auto ruled = [&](uint32_t sub_group) {
-    return std::ranges::find(request.groups, sub_group, &JointGroup::sub_group) !=
-           request.groups.end();
-  };
-  for (const SingleGroup& group : demand_.required.singles) {
-    if (!ruled(group.sub_group)) {
-      hand_out(group.sub_group, demand_.CountClasses(state_, group.pods));
+  ForEachGroup([&](uint32_t sub_group, const std::vector<int32_t>& pods) {
+    if (std::ranges::find(request.groups, sub_group, &JointGroup::sub_group) ==
+        request.groups.end()) {
+      hand_out(sub_group, pods);
     }
-  }
-  for (const UniformGroups& u : demand_.required.uniform) {
-    std::vector<int32_t> pods(demand_.classes.size(), 0);
-    pods[u.k] = u.size;
-    for (const uint32_t sub_group : u.sub_groups) {
-      if (!ruled(sub_group)) {
-        hand_out(sub_group, pods);
-      }
-    }
-  }
+  });
   hand_out(kLoose, demand_.CountClasses(state_, demand_.required.loose));
 }
 

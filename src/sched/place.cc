@@ -12,11 +12,6 @@
 namespace hopwise::sched {
 namespace {
 
-bool IsPlacedMember(const cluster::PodRecord& pod) {
-  return (pod.state == cluster::PodState::kAssumed || pod.state == cluster::PodState::kBound) &&
-         pod.node.valid();
-}
-
 // What the gang holds, and what earlier parts of the placement opened: later ones use it for free.
 Anchors Opened(const topology::Tree& tree, Anchors anchors, const Placement& placement) {
   for (const NodeId node : placement.Nodes()) {
@@ -40,6 +35,27 @@ std::vector<NodeCount> TakeAlong(std::vector<NodeCount>& nodes, size_t& at, int3
 }
 
 }  // namespace
+
+DomainId HomeOf(const cluster::State& state, const topology::Tree& tree,
+                const cluster::SubGroup& group) {
+  DomainId home;
+  for (const PodId id : group.pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    if (cluster::HoldsRoom(pod.state) && pod.node.valid()) {
+      const DomainId leaf = tree.leaf_of[pod.node.index()];
+      home = home.valid() ? tree.CommonDomain(home, leaf) : leaf;
+    }
+  }
+  return home;
+}
+
+DomainId CommonDomain(const topology::Tree& tree, DomainId common, const std::vector<Slot>& slots) {
+  for (const Slot& slot : slots) {
+    const DomainId leaf = tree.leaf_of[slot.node.index()];
+    common = common.valid() ? tree.CommonDomain(common, leaf) : leaf;
+  }
+  return common;
+}
 
 std::vector<NodeId> Placement::Nodes() const {
   std::vector<NodeId> nodes;
@@ -212,35 +228,24 @@ bool Packer::PlaceUniform(DomainId d, const UniformGroups& u, size_t from, int32
   return true;
 }
 
-Anchors Packer::GroupAnchors(uint32_t sub_group) const {
-  Anchors anchors;
-  for (const PodId id : gang_.sub_groups[sub_group].pods) {
-    if (IsPlacedMember(state_.pod(id))) {
-      anchors.Add(trial_.tree(), state_.pod(id).node);
-    }
-  }
-  anchors.Finish();
-  return anchors;
-}
-
 // One sub-group by itself: the lowest domain inside d that its rule allows, its own members
 // counted.
 bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Placement& out) {
   const topology::Tree& tree = trial_.tree();
   const uint32_t policy = gang_.sub_groups[group.sub_group].policy;
-  const Anchors mine = GroupAnchors(group.sub_group);
+  const DomainId home = HomeOf(state_, tree, gang_.sub_groups[group.sub_group]);
   const bool ruled = gang_.policies[policy].rule.mode != cluster::TopologyRule::Mode::kNone;
   uint16_t limit = ruled ? GroupLimit(policy, d) : tree.at(d).rank;
-  if (mine.common().valid()) {
+  if (home.valid()) {
     limit = std::max(limit,
-                     tree.at(mine.common()).rank);  // it spans more already: no further than that
+                     tree.at(home).rank);  // it spans more already: no further than that
   }
   const std::vector<int32_t> wanted = demand_.CountClasses(state_, group.pods);
   for (uint16_t rank = ruled ? 1 : tree.at(d).rank; rank <= limit; ++rank) {
     DomainId best;
     for (uint32_t c = d.value; c < tree.at(d).end; ++c) {
       const DomainId candidate(c);
-      const bool holds_mine = !mine.common().valid() || tree.Contains(candidate, mine.common());
+      const bool holds_mine = !home.valid() || tree.Contains(candidate, home);
       bool fits = tree.at(candidate).rank == rank && holds_mine;
       for (size_t k = 0; fits && k < wanted.size(); ++k) {
         fits = trial_.View(k).sums[c] >= wanted[k];
@@ -257,21 +262,12 @@ bool Packer::PlaceSingle(DomainId d, const SingleGroup& group, bool required, Pl
     if (best.valid() && PlaceLoose(best, wanted, Opened(tree, anchors_, out), set)) {
       set.sub_group = group.sub_group;
       set.required = required;
-      set.domain = CommonOf(set, mine);
+      set.domain = CommonDomain(tree, home, set.slots);
       out.sets.push_back(std::move(set));
       return true;
     }
   }
   return false;
-}
-
-DomainId Packer::CommonOf(const PlacedSet& set, const Anchors& before) const {
-  DomainId common = before.common();
-  for (const Slot& slot : set.slots) {
-    const DomainId leaf = trial_.tree().leaf_of[slot.node.index()];
-    common = common.valid() ? trial_.tree().CommonDomain(common, leaf) : leaf;
-  }
-  return common;
 }
 
 bool Packer::PlaceLoose(DomainId d, const std::vector<int32_t>& wanted, const Anchors& anchors,

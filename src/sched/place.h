@@ -29,6 +29,12 @@ struct Placement {
   [[nodiscard]] int64_t members() const;
 };
 
+// Smallest domain of a sub-group's members that have a node; none without any.
+DomainId HomeOf(const cluster::State& state, const topology::Tree& tree,
+                const cluster::SubGroup& group);
+// Smallest domain that holds `common` (may be none) and all slots.
+DomainId CommonDomain(const topology::Tree& tree, DomainId common, const std::vector<Slot>& slots);
+
 // Bounds on the work of one decision, in fields or states merged.
 struct Effort {
   int64_t exact = 0;     // for one exact split
@@ -72,9 +78,7 @@ class Packer {
   [[nodiscard]] std::vector<NodeCount> SplitOne(DomainId d, size_t k, int64_t pods,
                                                 const Anchors& anchors);
   void Commit(size_t k, const std::vector<NodeCount>& nodes, PlacedSet& set);
-  [[nodiscard]] Anchors GroupAnchors(uint32_t sub_group) const;
   [[nodiscard]] uint16_t GroupLimit(uint32_t policy, DomainId d) const;
-  [[nodiscard]] DomainId CommonOf(const PlacedSet& set, const Anchors& before) const;
 
   cluster::State& state_;
   const cluster::Gang& gang_;

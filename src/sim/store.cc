@@ -298,11 +298,6 @@ std::vector<Key> Store::Dependents(std::string_view uid) const {
   return found == by_owner_.end() ? std::vector<Key>() : AsVector(found->second);
 }
 
-std::vector<Key> Store::Members(const Key& pod_group) const {
-  const auto found = by_group_.find(pod_group);
-  return found == by_group_.end() ? std::vector<Key>() : AsVector(found->second);
-}
-
 std::vector<Key> Store::Orphans(std::string_view ns) const {
   const auto found = orphans_.find(ns);
   return found == orphans_.end() ? std::vector<Key>() : AsVector(found->second);

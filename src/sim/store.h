@@ -113,8 +113,7 @@ class Store {
       }
     }
   }
-  // Pods that name this PodGroup, by name.
-  [[nodiscard]] std::vector<Key> Members(const Key& pod_group) const;
+  // Pods that name this PodGroup, by name; visit as above.
   template <class Visit>
   void EachMember(const Key& pod_group, Visit visit) const {
     if (const auto found = by_group_.find(pod_group); found != by_group_.end()) {
