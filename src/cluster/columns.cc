@@ -8,6 +8,12 @@
 
 namespace hopwise::cluster {
 
+namespace {
+
+size_t ZonesOf(size_t slots) { return (slots + Columns::kZone - 1) / Columns::kZone; }
+
+}  // namespace
+
 void Journal::Append(NodeId node) {
   entries_.push_back(node);
   // Dropped in halves, so that appending stays constant on average and a reader is never cut off by
@@ -34,6 +40,7 @@ ResourceId Columns::Resource(std::string_view name) {
     allocatable_.emplace_back(slots_, 0);
     used_.emplace_back(slots_, 0);
     free_.emplace_back(slots_, 0);
+    extents_.emplace_back(ZonesOf(slots_));
     max_allocatable_.push_back(0);
     total_allocatable_.push_back(0);
   }
@@ -45,11 +52,16 @@ ResourceId Columns::FindResource(std::string_view name) const {
 }
 
 void Columns::Resize(size_t slots) {
+  const size_t begun = slots_ / kZone;  // the zone that further slots fill up
   slots_ = slots;
   for (size_t r = 0; r < allocatable_.size(); ++r) {
     allocatable_[r].resize(slots, 0);
     used_[r].resize(slots, 0);
     free_[r].resize(slots, 0);
+    extents_[r].resize(ZonesOf(slots));
+    if (begun < extents_[r].size()) {
+      Tighten(ResourceId(r), begun);
+    }
   }
   room_.set_keep(std::max<size_t>(1024, slots / 2));
   traits_.set_keep(std::max<size_t>(1024, slots / 2));
@@ -74,8 +86,26 @@ void Columns::SetAllocatable(NodeId node, const api::ResourceList& amounts) {
 }
 
 void Columns::SetFree(ResourceId r, NodeId node) {
-  free_[r.index()][node.index()] =
-      SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]);
+  int64_t& free = free_[r.index()][node.index()];
+  const int64_t before = std::exchange(
+      free, SaturatingSub(allocatable_[r.index()][node.index()], used_[r.index()][node.index()]));
+  Extent& extent = extents_[r.index()][node.index() / kZone];
+  const bool inward =
+      (before == extent.least && free > before) || (before == extent.most && free < before);
+  extent = {std::min(extent.least, free), std::max(extent.most, free), extent.exact && !inward};
+}
+
+void Columns::Tighten(ResourceId r, size_t zone) const {
+  const std::vector<int64_t>& free = free_[r.index()];
+  const size_t lo = zone * kZone;
+  const size_t hi = std::min(slots_, lo + kZone);
+  int64_t least = lo < hi ? free[lo] : 0;
+  int64_t most = least;
+  for (size_t i = lo; i < hi; ++i) {
+    least = std::min(least, free[i]);
+    most = std::max(most, free[i]);
+  }
+  extents_[r.index()][zone] = {least, most, true};
 }
 
 int64_t Columns::total_allocatable(ResourceId r) const {
@@ -139,6 +169,7 @@ size_t Columns::MemoryBytes() const {
   for (size_t r = 0; r < allocatable_.size(); ++r) {
     bytes +=
         (allocatable_[r].capacity() + used_[r].capacity() + free_[r].capacity()) * sizeof(int64_t);
+    bytes += extents_[r].capacity() * sizeof(Extent);
   }
   return bytes;
 }

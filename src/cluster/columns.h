@@ -2,9 +2,10 @@
 // whose room or traits changed.
 //
 // Shapes: allocatable(r)[node], used(r)[node], free(r)[node] = the difference, all of size
-// node_slots() and int64 (milli-CPU, bytes, counts). Resource kPods is pod slots. Journals: a
-// sequence number counts entries ever written; readers remember how far they read and ask for what
-// came after.
+// node_slots() and int64 (milli-CPU, bytes, counts). Resource kPods is pod slots. Zones are runs of
+// kZone node ids, the last one shorter; bounds of the free amounts of each are known, so that a
+// sweep reads only the zones in which a resource can bind. Journals: a sequence number counts
+// entries ever written; readers remember how far they read and ask for what came after.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +77,18 @@ class Columns {
   // Kept beside the two, so that a sweep for room reads one column and not two. Negative where more
   // is used than there is.
   [[nodiscard]] const std::vector<int64_t>& free(ResourceId r) const { return free_[r.index()]; }
+  // Bounds of free(r) over the nodes of one zone: least <= free <= most. Changes loosen them where
+  // they must; Tighten reads the zone to make them exact again.
+  struct Extent {
+    int64_t least = 0, most = 0;
+    bool exact = true;
+  };
+  static constexpr size_t kZone = 512;
+  [[nodiscard]] const Extent& free_extent(ResourceId r, size_t zone) const {
+    return extents_[r.index()][zone];
+  }
+  void Tighten(ResourceId r, size_t zone) const;
+
   // At least the largest allocatable amount of any node, now or before: bounds how many of a
   // request fit on one node.
   [[nodiscard]] int64_t max_allocatable(ResourceId r) const { return max_allocatable_[r.index()]; }
@@ -107,6 +120,7 @@ class Columns {
   StringPool names_;
   size_t slots_ = 0;
   std::vector<std::vector<int64_t>> allocatable_, used_, free_;
+  mutable std::vector<std::vector<Extent>> extents_;  // of free_, by resource, by zone
   std::vector<int64_t> max_allocatable_;
   std::vector<Int128> total_allocatable_;
   Journal room_, traits_;

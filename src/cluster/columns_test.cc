@@ -2,11 +2,14 @@
 #include "cluster/columns.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/prng.h"
 
 namespace hopwise::cluster {
 namespace {
@@ -83,6 +86,50 @@ TEST_F(ColumnsTest, WhatANodeNoLongerNamesIsGone) {
 TEST_F(ColumnsTest, MaxAllocatableBoundsEveryNodeNowAndBefore) {
   columns_.SetAllocatable(kB, {{"gpu", 3}});
   EXPECT_EQ(columns_.max_allocatable(columns_.FindResource("gpu")), 8);
+}
+
+// Three zones, the last of 40 nodes; nodes join while pods come and go.
+TEST(Zones, BoundTheirFreeAmountsThroughEveryChange) {
+  constexpr uint64_t kSeed = 7;
+  SCOPED_TRACE(kSeed);
+  Prng prng(kSeed);
+  Columns columns;
+  const Request pod = columns.MakeRequest({{"gpu", 3}});
+  const ResourceId gpu = columns.FindResource("gpu");
+  std::vector<int64_t> pods;
+  for (int step = 0; step < 4000; ++step) {
+    if (pods.size() < 2 * Columns::kZone + 40) {
+      columns.Resize(pods.size() + 1);
+      pods.push_back(0);
+    }
+    const NodeId node(static_cast<size_t>(prng.Below(pods.size())));
+    const uint64_t what = prng.Below(3);
+    if (what == 0) {
+      columns.SetAllocatable(node, {{"gpu", static_cast<int64_t>(prng.Below(9))}, {"pods", 4}});
+    } else if (what == 1) {
+      columns.Use(node, pod);
+      ++pods[node.index()];
+    } else if (pods[node.index()] > 0) {
+      columns.Release(node, pod);
+      --pods[node.index()];
+    }
+    const size_t zone = node.index() / Columns::kZone;
+    const auto begin =
+        columns.free(gpu).begin() + static_cast<std::ptrdiff_t>(zone * Columns::kZone);
+    const auto end = columns.free(gpu).begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                     pods.size(), (zone + 1) * Columns::kZone));
+    const auto [least, most] = std::minmax_element(begin, end);
+    const Columns::Extent& extent = columns.free_extent(gpu, zone);
+    ASSERT_LE(extent.least, *least) << "step " << step;
+    ASSERT_GE(extent.most, *most) << "step " << step;
+    ASSERT_TRUE(!extent.exact || (extent.least == *least && extent.most == *most))
+        << "step " << step;
+    if (step % 5 == 0) {
+      columns.Tighten(gpu, zone);
+      ASSERT_EQ(columns.free_extent(gpu, zone).least, *least) << "step " << step;
+      ASSERT_EQ(columns.free_extent(gpu, zone).most, *most) << "step " << step;
+    }
+  }
 }
 
 TEST_F(ColumnsTest, JournalsTellWhoChangedSinceWhen) {

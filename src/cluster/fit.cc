@@ -99,6 +99,13 @@ void NarrowByDivision(const int64_t* free, int64_t amount, uint16_t* counts, siz
   }
 }
 
+// Whether some resource is too scarce everywhere in the zone.
+bool NoneFits(const Columns& columns, const Request& request, size_t zone) {
+  return std::ranges::any_of(request, [&](const auto& part) {
+    return columns.free_extent(part.first, zone).most < part.second;
+  });
+}
+
 }  // namespace
 
 std::string PredicateSet::Key() const {
@@ -394,10 +401,15 @@ void FitCache::Recompute(Shape& s) {
   const int64_t most = MostOf(request, p.set);
   data.max_fit = static_cast<uint16_t>(most);
   const auto start = static_cast<uint16_t>(most);
-  for (size_t lo = 0; lo < nodes; lo += kBlock) {
-    const size_t n = std::min(kBlock, nodes - lo);
+  for (size_t lo = 0; lo < nodes; lo += Columns::kZone) {
+    const size_t n = std::min(Columns::kZone, nodes - lo);
+    const size_t zone = lo / Columns::kZone;
     uint16_t* counts = data.fit.data() + lo;
-    for (size_t i = 0; i < n; i += 64) {  // kBlock is a multiple, so a word begins here
+    if (NoneFits(columns, request, zone)) {
+      std::fill_n(counts, n, uint16_t{0});
+      continue;
+    }
+    for (size_t i = 0; i < n; i += 64) {  // kZone is a multiple, so a word begins here
       const uint64_t word = p.bits[(lo + i) / 64];
       const size_t some = std::min<size_t>(64, n - i);
       if (word == ~uint64_t{0}) {
@@ -409,11 +421,17 @@ void FitCache::Recompute(Shape& s) {
       }
     }
     for (const auto& [r, amount] : request) {
+      if (SaturatingMul(most, amount) <= columns.free_extent(r, zone).least) {
+        continue;  // binds nowhere in the zone
+      }
       const int64_t* free = columns.free(r).data() + lo;
       if (most <= kCompareUpTo) {
         NarrowByCompare(free, amount, most, counts, n);
       } else {
         NarrowByDivision(free, amount, counts, n);
+      }
+      if (!columns.free_extent(r, zone).exact) {
+        columns.Tighten(r, zone);  // just read, so it costs little
       }
     }
   }

@@ -187,6 +187,30 @@ TEST_F(FitTest, ForgetsTheLeastUsedShapeAndCountsItAgain) {
   }
 }
 
+// Zones of the columns: every node full, every node empty, and one of each kind in the third.
+TEST(FitByZone, WhatASweepPassesOverCountsAsAFreshLookDoes) {
+  State state;
+  const size_t nodes = 2 * Columns::kZone + 60;
+  for (size_t n = 0; n < nodes; ++n) {
+    const std::string name = "n" + std::to_string(n);
+    state.Apply(MakeNode(name, 8));
+    if (n < Columns::kZone || (n >= 2 * Columns::kZone && n % 2 == 0)) {
+      api::Pod pod = MakePod("on-" + name, 8);
+      pod.node_name = name;
+      pod.phase = api::PodPhase::kRunning;
+      state.Apply(pod);
+    }
+  }
+  for (const int64_t gpus : {1, 3, 8, 9}) {
+    SCOPED_TRACE(gpus);
+    const std::string name = "asks-" + std::to_string(gpus);
+    ExpectFresh(state, Shape(state, MakePod(name, gpus)));
+  }
+  // The full zone empties: what is known of it must loosen.
+  state.RemovePod("ml", "on-n7");
+  ExpectFresh(state, Shape(state, MakePod("asks-2", 2)));
+}
+
 TEST_F(FitTest, SurvivesAJournalThatWasCutShort) {
   const std::vector<ShapeId> shapes = Shapes();
   ExpectFresh(state_, shapes[0]);
