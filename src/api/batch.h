@@ -39,8 +39,10 @@ struct PodGroup {
   std::optional<ResourceList> min_resources;
   std::optional<NetworkTopology> topology;
   std::vector<SubGroupPolicy> sub_groups;
-  std::string phase;  // "" when the object has no status
+  // Of the status:
+  std::string phase;  // "" when the object has none
   std::vector<Condition> conditions;
+  int32_t running = 0, succeeded = 0, failed = 0;
 };
 
 struct Queue {
@@ -50,7 +52,10 @@ struct Queue {
   std::optional<bool> reclaimable;
   ResourceList capability, guarantee, deserved;
   std::string parent;
+  // Of the status:
   std::string state;  // "" counts as Open
+  int32_t pending = 0, running = 0, inqueue = 0, unknown = 0, completed = 0;
+  ResourceList allocated;
 };
 
 enum class MemberType : uint8_t { kNode, kHyperNode };

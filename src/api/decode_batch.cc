@@ -51,9 +51,12 @@ constexpr std::array<JsonField<PodGroup>, 7> kPodGroupSpec = {{
     {"networkTopology", Into<&PodGroup::topology>},
     {"subGroupPolicy", Into<&PodGroup::sub_groups>},
 }};
-constexpr std::array<JsonField<PodGroup>, 2> kPodGroupStatus = {{
+constexpr std::array<JsonField<PodGroup>, 5> kPodGroupStatus = {{
     {"phase", Into<&PodGroup::phase>},
     {"conditions", Into<&PodGroup::conditions>},
+    {"running", Into<&PodGroup::running>},
+    {"succeeded", Into<&PodGroup::succeeded>},
+    {"failed", Into<&PodGroup::failed>},
 }};
 constexpr std::array<JsonField<PodGroup>, 3> kPodGroupRoot = {{
     {"metadata", Into<&PodGroup::meta>},
@@ -66,8 +69,11 @@ constexpr std::array<JsonField<PodGroup>, 2> kPluginsSpec = {{
     {"minMember", IntoCount<&PodGroup::min_member>},
     {"minResources", Into<&PodGroup::min_resources>},
 }};
-constexpr std::array<JsonField<PodGroup>, 1> kPluginsStatus = {{
+constexpr std::array<JsonField<PodGroup>, 4> kPluginsStatus = {{
     {"phase", Into<&PodGroup::phase>},
+    {"running", Into<&PodGroup::running>},
+    {"succeeded", Into<&PodGroup::succeeded>},
+    {"failed", Into<&PodGroup::failed>},
 }};
 constexpr std::array<JsonField<PodGroup>, 3> kPluginsRoot = {{
     {"metadata", Into<&PodGroup::meta>},
@@ -89,8 +95,14 @@ constexpr std::array<JsonField<Queue>, 7> kQueueSpec = {{
 }};
 constexpr std::array<std::string_view, 4> kOtherQueueSpec = {"type", "extendClusters", "affinity",
                                                              "dequeueStrategy"};
-constexpr std::array<JsonField<Queue>, 1> kQueueStatus = {{
+constexpr std::array<JsonField<Queue>, 7> kQueueStatus = {{
     {"state", Into<&Queue::state>},
+    {"pending", Into<&Queue::pending>},
+    {"running", Into<&Queue::running>},
+    {"inqueue", Into<&Queue::inqueue>},
+    {"unknown", Into<&Queue::unknown>},
+    {"completed", Into<&Queue::completed>},
+    {"allocated", Into<&Queue::allocated>},
 }};
 constexpr std::array<JsonField<Queue>, 3> kQueueRoot = {{
     {"metadata", Into<&Queue::meta>},

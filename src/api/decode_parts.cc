@@ -121,11 +121,12 @@ constexpr std::array<JsonField<ObjectMeta>, 11> kMetaFields = {{
     {"ownerReferences", Into<&ObjectMeta::owners>},
 }};
 
-constexpr std::array<JsonField<Condition>, 5> kConditionFields = {{
+constexpr std::array<JsonField<Condition>, 6> kConditionFields = {{
     {"type", Into<&Condition::type>},
     {"status", Into<&Condition::status>},
     {"reason", Into<&Condition::reason>},
     {"message", Into<&Condition::message>},
+    {"transitionID", Into<&Condition::transition_id>},
     {"lastTransitionTime", Into<&Condition::last_transition>},
 }};
 

@@ -230,8 +230,9 @@ constexpr std::array<JsonField<PodDraft>, 18> kSpec = {{
     {"resourceClaims", ReadResourceClaims},
     {"schedulingGates", ReadGates},
 }};
-constexpr std::array<JsonField<PodDraft>, 3> kStatus = {{
+constexpr std::array<JsonField<PodDraft>, 4> kStatus = {{
     {"phase", ReadPhase},
+    {"reason", OfPod<&Pod::reason>},
     {"conditions", OfPod<&Pod::conditions>},
     {"nominatedNodeName", OfPod<&Pod::nominated_node>},
 }};

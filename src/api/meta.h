@@ -52,6 +52,7 @@ bool Matches(const LabelSelector& selector, const StringMap& labels);
 
 struct Condition {
   std::string type, status, reason, message;
+  std::string transition_id;  // transitionID, of a PodGroup's
   Time last_transition;
 };
 

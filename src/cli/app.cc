@@ -1,6 +1,7 @@
 #include "cli/app.h"
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -8,7 +9,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/config_check.h"
 #include "cli/get.h"
+#ifdef HOPWISE_LIVE
+#include "cli/scheduler.h"
+#endif
 #include "cli/simulate.h"
 #include "cli/topology.h"
 
@@ -47,6 +52,12 @@ Examples:
   hopwise topology check hypernodes.yaml nodes.yaml
 
 Exit status: 0 no errors; 1 some; 2 input that cannot be used.)";
+
+constexpr const char* kConfigHelp = R"(
+What the scheduler would refuse is an error with its line; what it knows and does not serve, and
+what it does not know, is a warning.
+
+Exit status: 0 all of it is served; 1 warnings; 2 the scheduler would refuse it.)";
 
 constexpr const char* kGetHelp = R"(
 RESOURCE is one of hypernodes (hn), nodes (no), podgroups (pg), queues (q).
@@ -125,6 +136,15 @@ CLI::App* AddGet(CLI::App& app, GetOptions& options) {
   return command;
 }
 
+CLI::App* AddConfigCheck(CLI::App& app, std::string& file) {
+  CLI::App* config = app.add_subcommand("config", "Look at a volcano-scheduler.conf");
+  config->require_subcommand(1);
+  CLI::App* check = config->add_subcommand("check", "List what of it is not served");
+  check->footer(kConfigHelp);
+  check->add_option("FILE", file, "The file")->required();
+  return check;
+}
+
 // Standard input can be read once only.
 bool StdinTwice(const std::vector<std::string>& paths) {
   return std::count(paths.begin(), paths.end(), "-") > 1;
@@ -138,6 +158,11 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   CLI::App* simulate = AddSimulate(app, options.simulate);
   const auto [tree, check] = AddTopology(app, options.topology);
   AddGet(app, options.get);
+#ifdef HOPWISE_LIVE
+  const std::function<int(Io&)> scheduler = AddScheduler(app);
+#endif
+  std::string conf;
+  CLI::App* config_check = AddConfigCheck(app, conf);
   CLI::App* version = app.add_subcommand("version", "Print the version");
   std::vector<std::string> reversed(args.rbegin(), args.rend());
   try {
@@ -155,6 +180,14 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
     io.out << "hopwise " << kVersion << "\n";
     return kOk;
   }
+#ifdef HOPWISE_LIVE
+  if (app.got_subcommand("scheduler")) {
+    return scheduler(io);
+  }
+#endif
+  if (config_check->parsed()) {
+    return ConfigCheck(conf, io);
+  }
   if (simulate->parsed()) {
     return Simulate(options.simulate, io);
   }
@@ -167,7 +200,7 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
 }  // namespace
 
 int Main(const std::vector<std::string>& args, Io& io) {
-  CLI::App app("Topology-aware gang scheduling for Kubernetes: try it without a cluster",
+  CLI::App app("Topology-aware gang scheduling for Kubernetes: on a cluster, or without one",
                "hopwise");
   return Dispatch(app, args, io);
 }

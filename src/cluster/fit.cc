@@ -328,13 +328,16 @@ NodeVerdict FitCache::Judge(NodeId node, ShapeId shape) const {
       !Allowed(node, ShapePredicates(shape), &verdict)) {
     return verdict;
   }
+  if (state_.IsAvoided(node, ShapeClass(shape))) {
+    return NodeVerdict::kAvoided;
+  }
   return state_.columns().Fit(node, ShapeRequest(shape)) > 0 ? NodeVerdict::kFits
                                                              : NodeVerdict::kResources;
 }
 
 int64_t FitCache::FitAfresh(NodeId node, ShapeId shape) const {
   const PredicateSet& set = ShapePredicates(shape);
-  if (!Allowed(node, set, nullptr)) {
+  if (!Allowed(node, set, nullptr) || state_.IsAvoided(node, ShapeClass(shape))) {
     return 0;
   }
   const int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
@@ -435,6 +438,11 @@ void FitCache::Recompute(Shape& s) {
       }
     }
   }
+  for (const auto& [node, resource_class] : state_.avoided()) {
+    if (resource_class == s.resource_class && node.index() < nodes) {
+      data.fit[node.index()] = 0;
+    }
+  }
   data.sums.clear();
 }
 
@@ -510,7 +518,8 @@ void FitCache::Follow(Shape& s, const std::vector<const topology::Tree*>& trees)
   const Request& request = ClassRequest(s.resource_class);
   const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
   for (const NodeId node : columns.room_journal().Since(s.seen).nodes) {
-    const bool allowed = ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0;
+    const bool allowed = ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0 &&
+                         !state_.IsAvoided(node, s.resource_class);
     const auto now =
         static_cast<uint16_t>(allowed ? std::min(most, columns.Fit(node, request)) : 0);
     const int64_t delta = int64_t{now} - data.fit[node.index()];

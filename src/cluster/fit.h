@@ -48,6 +48,7 @@ enum class NodeVerdict : uint8_t {
   kSelector,
   kAffinity,
   kPort,
+  kAvoided,
   kResources,
 };
 

@@ -578,7 +578,7 @@ TEST(GangChanges, StatusWritesOfOurOwnAreNoNews) {
   GroupSpec group("g", 1);
   state.Apply(group);
   state.TakeChanges();
-  group.conditions = {{"Unschedulable", "True", "NotEnoughResources", "", {}}};
+  group.conditions = {{"Unschedulable", "True", "NotEnoughResources", "", "", {}}};
   group.meta.resource_version = "7";
   state.Apply(group);
   EXPECT_TRUE(state.TakeChanges().gangs.empty());

@@ -47,6 +47,7 @@ struct PodRecord {
   bool best_effort = false;
   bool ours = false;          // schedulerName is one of ours
   bool terminating = false;   // has a deletionTimestamp
+  bool owned = false;         // has a controller, which would make it anew
   bool succeeded = false;     // finished with Succeeded
   bool running = false;       // phase Running
   bool has_priority = false;  // spec.priority is set: no PriorityClass changes it

@@ -174,6 +174,14 @@ void State::SetRoom(NodeId id, const api::ResourceList& amounts) {
   if (more) impl_->roomier.Mark(id);
 }
 
+void State::SetAvoided(NodeId node, ClassId resource_class, bool avoided) {
+  const bool changed = avoided ? avoided_.emplace(node, resource_class).second
+                               : avoided_.erase({node, resource_class}) > 0;
+  if (!changed) return;
+  columns_.TraitsChanged(node);
+  if (!avoided) impl_->roomier.Mark(node);
+}
+
 void State::RemoveNode(std::string_view name) {
   const NodeId id = FindNode(name);
   if (!id.valid()) return;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,14 @@ class State {
   void Assume(PodId pod, NodeId node);
   // The bind failed or was given up: the pod is kPending again. Precondition: kAssumed.
   void Forget(PodId pod);
+
+  // A node whose kubelet refused a pod of the class is passed over for it until that is taken back.
+  // It says nothing about never.
+  void SetAvoided(NodeId node, ClassId resource_class, bool avoided);
+  [[nodiscard]] bool IsAvoided(NodeId node, ClassId resource_class) const {
+    return !avoided_.empty() && avoided_.contains({node, resource_class});
+  }
+  [[nodiscard]] const std::set<std::pair<NodeId, ClassId>>& avoided() const { return avoided_; }
 
   Changes TakeChanges();
 
@@ -177,6 +186,7 @@ class State {
   std::deque<PodRecord> pods_;
   std::deque<Gang> gangs_;
   QueueTree queues_;
+  std::set<std::pair<NodeId, ClassId>> avoided_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -125,6 +125,7 @@ PodRecord State::ReadPod(const api::Pod& pod, const PodRecord& now) {
   next.ours = std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(),
                         pod.scheduler_name) != options_.scheduler_names.end();
   next.terminating = pod.meta.deletion.set();
+  next.owned = api::ControllerOf(pod.meta) != nullptr;
   next.succeeded = pod.phase == api::PodPhase::kSucceeded;
   next.running = pod.phase == api::PodPhase::kRunning;
   next.state = StateOf(pod, next, now);

@@ -80,7 +80,7 @@ TEST(Nodes, KeepTheTaintsThatForbidAndTheReadiness) {
   State state;
   NodeSpec node("n");
   node.Taint("a", "NoSchedule").Taint("b", "PreferNoSchedule").Taint("c", "NoExecute");
-  node.conditions = {{"Ready", "False", "", "", {}}};
+  node.conditions = {{"Ready", "False", "", "", "", {}}};
   node.unschedulable = true;
   state.Apply(node);
   const NodeRecord& record = state.node(state.FindNode("n"));
@@ -93,7 +93,7 @@ TEST(Nodes, KeepTheTaintsThatForbidAndTheReadiness) {
 TEST(Nodes, FollowTheirObjectBothWays) {
   State state;
   NodeSpec node("n");
-  node.conditions = {{"Ready", "Unknown", "", "", {}}};
+  node.conditions = {{"Ready", "Unknown", "", "", "", {}}};
   state.Apply(node);
   EXPECT_FALSE(state.node(state.FindNode("n")).ready);
   node.conditions[0].status = "True";

@@ -52,6 +52,8 @@ std::string VerdictWords(NodeVerdict verdict) {
       return "outside the node selector";
     case NodeVerdict::kAffinity:
       return "outside the node affinity";
+    case NodeVerdict::kAvoided:
+      return "refused such a pod lately";
     case NodeVerdict::kPort:
       return "with the host port taken";
     case NodeVerdict::kFits:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/quantity.h"
@@ -20,9 +21,12 @@ namespace hopwise::sched {
 using cluster::TopologyRule;
 
 struct Scheduler::Impl {
-  Impl(cluster::State& s, Config c) : state(s), config(std::move(c)), scorer(config, s.columns()) {}
+  Impl(cluster::State& s, Config c) : state(s), config(std::move(c)) {
+    scorer.emplace(config, state.columns());
+  }
 
   Plan Run();
+  Plan JudgeAfresh();
   void Collect(std::vector<GangId>& awake);
   void DecideFully(GangId id, Plan& plan);
   GangReport Decide(GangId id);
@@ -38,7 +42,7 @@ struct Scheduler::Impl {
 
   cluster::State& state;
   Config config;
-  Scorer scorer;
+  std::optional<Scorer> scorer;
   std::vector<DomainTotals> totals;  // by tree
   Memory memory;
   std::map<GangId, GangReport> waiting;  // last report of gangs of which something waits
@@ -47,6 +51,8 @@ struct Scheduler::Impl {
   std::map<GangId, std::pair<size_t, uint64_t>> tree_of;
   uint64_t trees_version = 0;
   bool started = false;
+  bool afresh = false;  // refusals of the past do not count
+  GangId last_afresh;   // judged last by JudgeAfresh
   Counters counters;
 };
 
@@ -145,6 +151,24 @@ Plan Scheduler::Impl::Run() {
   }
   // Our own placements mark gangs as changed; they were just decided.
   std::vector<GangId> echo = state.TakeChanges().gangs;
+  return plan;
+}
+
+Plan Scheduler::Impl::JudgeAfresh() {
+  Plan plan;
+  auto at = last_afresh.valid() ? waiting.upper_bound(last_afresh) : waiting.begin();
+  at = at == waiting.end() ? waiting.begin() : at;
+  if (at == waiting.end()) {
+    return plan;
+  }
+  last_afresh = at->first;
+  const bool placed_before = at->second.verdict == Verdict::kPlaced;
+  afresh = true;
+  DecideFully(last_afresh, plan);
+  afresh = false;
+  const bool placed = !plan.gangs.empty() && !plan.gangs.front().binds.empty();
+  counters.unannounced += placed && !placed_before ? 1 : 0;
+  const std::vector<GangId> echo = state.TakeChanges().gangs;
   return plan;
 }
 
@@ -289,14 +313,15 @@ GangReport Scheduler::Impl::Decide(GangId id) {
 GangReport Scheduler::Impl::Search(GangId id, const Demand& demand, Scope& scope,
                                    GangReport report) {
   FitTotals();
-  Tools tools{scorer, totals};
+  Tools tools{*scorer, totals};
   const bool surplus_only =
       demand.required_counts == std::vector<int32_t>(demand.classes.size(), 0);
   const std::optional<Question> question =
       surplus_only ? std::nullopt : AskedBy(state, id, demand, scope);
   if (question) {
     bool exact = false;
-    if (const Refusal* known = memory.Recall(*question, exact)) {
+    const Refusal* const known = afresh ? nullptr : memory.Recall(*question, exact);
+    if (known != nullptr) {
       ++counters.from_memory;
       const Refusal refusal = exact ? *known : ExplainNoFit(state, id, demand, scope, false);
       Sleep(id, demand, scope, refusal, report);
@@ -392,6 +417,14 @@ Scheduler::Scheduler(cluster::State& state, Config config)
 Scheduler::~Scheduler() = default;
 
 Plan Scheduler::Run(Time /*now*/) { return impl_->Run(); }
+
+Plan Scheduler::JudgeAfresh() { return impl_->JudgeAfresh(); }
+
+void Scheduler::SetConfig(Config config) {
+  impl_->config = std::move(config);
+  impl_->scorer.emplace(impl_->config, impl_->state.columns());
+  impl_->started = false;  // the next Run wakes everybody
+}
 
 const GangReport* Scheduler::LastReport(GangId gang) const {
   const auto at = impl_->waiting.find(gang);

@@ -20,6 +20,8 @@ namespace hopwise::sched {
 // What the last Run cost, for tests, benchmarks and metrics.
 struct Counters {
   uint64_t runs = 0, decisions = 0, from_memory = 0, woken = 0, splits = 0, undecided = 0;
+  // Sleepers that JudgeAfresh found room for though nothing had woken them: each one is a fault.
+  uint64_t unannounced = 0;
 };
 
 class Scheduler {
@@ -33,6 +35,13 @@ class Scheduler {
   // Reports come for gangs whose verdict or placement was decided in this run, also when it is the
   // same as before. `now` is only used for ages and for the next wake time.
   Plan Run(Time now);
+
+  // Judges one sleeper, the next in turn at each call, as if nothing were remembered. Of use right
+  // after a Run, when all changes were taken; the plan holds at most that gang.
+  Plan JudgeAfresh();
+
+  // Other weights and plugins from now on; the next Run decides every waiting gang again.
+  void SetConfig(Config config);
 
   // Why a gang waits, as last decided; nullptr when it was never decided or nothing of it waits.
   [[nodiscard]] const GangReport* LastReport(GangId gang) const;

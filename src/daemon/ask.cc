@@ -1,0 +1,156 @@
+#include "daemon/ask.h"
+
+#include <future>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "rt/clock.h"
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr kube::Resource kAccessReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
+                                        "SelfSubjectAccessReview", false};
+constexpr Duration kReachPause = Millis(500);
+
+kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
+  sim::Json attributes = {
+      {"verb", right.verb}, {"group", right.group}, {"resource", right.resource}};
+  if (!right.subresource.empty()) {
+    attributes["subresource"] = right.subresource;
+  }
+  if (!right.ns.empty()) {
+    attributes["namespace"] = right.ns;
+  }
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = kube::CollectionPath(kAccessReviews);
+  request.content_type = kube::kJsonType;
+  request.body = sim::Dump({{"apiVersion", "authorization.k8s.io/v1"},
+                            {"kind", "SelfSubjectAccessReview"},
+                            {"spec", {{"resourceAttributes", std::move(attributes)}}}});
+  request.timeout = Seconds(5);
+  return Ask(transport, std::move(request));
+}
+
+void Pause(kube::CurlTransport& transport, Duration pause) {
+  const auto over = std::make_shared<std::promise<void>>();
+  transport.Post(
+      [&transport, over, pause] { transport.After(pause, [over] { over->set_value(); }); });
+  over->get_future().wait();
+}
+
+// The answer to the first question, as soon as there is one.
+Result<kube::Response> Reach(kube::CurlTransport& transport, const Right& first, Duration limit) {
+  const Time start = rt::MonotonicNow();
+  std::string told;
+  while (true) {
+    kube::Response response = AskWhether(transport, first);
+    const kube::ApiError error = kube::ErrorOf(response, "create", kAccessReviews);
+    if (error.ok()) {
+      return response;
+    }
+    if (!error.retriable() || error.failure == kube::Failure::kUnauthorized) {
+      return Fail(ErrorCode::kIo, error.message);
+    }
+    if (rt::MonotonicNow() - start >= limit) {
+      return Fail(ErrorCode::kIo,
+                  fmt::format("the API server did not answer within {} (--startup-timeout): {}",
+                              FormatGoDuration(limit), error.message));
+    }
+    if (told != error.message) {
+      told = error.message;
+      Log(LogLevel::kWarning, "api_server_not_reached", {{"error", error.message}});
+    }
+    Pause(transport, kReachPause);
+  }
+}
+
+}  // namespace
+
+kube::Response Ask(kube::CurlTransport& transport, kube::Request request) {
+  const auto answer = std::make_shared<std::promise<kube::Response>>();
+  transport.Post([&transport, answer, request = std::move(request)]() mutable {
+    transport.Send(std::move(request),
+                   [answer](kube::Response&& response) { answer->set_value(std::move(response)); });
+  });
+  return answer->get_future().get();
+}
+
+std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_elect,
+                                bool dry_run) {
+  std::vector<Right> rights;
+  const std::pair<std::string_view, std::string_view> watched[] = {
+      {"", "pods"},
+      {"", "nodes"},
+      {"scheduling.k8s.io", "priorityclasses"},
+      {"scheduling.volcano.sh", "podgroups"},
+      {"scheduling.volcano.sh", "queues"},
+      {"topology.volcano.sh", "hypernodes"}};
+  for (const auto& [group, resource] : watched) {
+    for (const std::string_view verb : {"list", "watch"}) {
+      rights.push_back({verb, group, resource, "", ""});
+    }
+  }
+  if (dry_run) {
+    return rights;
+  }
+  rights.push_back({"get", "", "pods", "", ""});
+  rights.push_back({"create", "", "pods", "binding", ""});
+  rights.push_back({"create", "", "pods", "eviction", ""});
+  rights.push_back({"patch", "", "pods", "status", ""});
+  rights.push_back({"create", "", "events", "", ""});
+  rights.push_back({"patch", "", "events", "", ""});
+  rights.push_back({"patch", "scheduling.volcano.sh", "podgroups", "", ""});
+  rights.push_back({"create", "scheduling.volcano.sh", "queues", "", ""});
+  rights.push_back({"patch", "scheduling.volcano.sh", "queues", "status", ""});
+  if (leader_elect) {
+    for (const std::string_view verb : {"get", "create", "update"}) {
+      rights.push_back({verb, "coordination.k8s.io", "leases", "", lock_namespace});
+    }
+  }
+  return rights;
+}
+
+std::string RightText(const Right& right) {
+  std::string text(right.verb);
+  text += ' ';
+  text += right.resource;
+  if (!right.group.empty()) {
+    text += '.';
+    text += right.group;
+  }
+  if (!right.subresource.empty()) {
+    text += '/';
+    text += right.subresource;
+  }
+  return right.ns.empty() ? text : text + " in namespace " + right.ns;
+}
+
+Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rights,
+                   Duration limit) {
+  Result<kube::Response> first = Reach(transport, rights.front(), limit);
+  if (!first) {
+    return tl::unexpected(first.error());
+  }
+  std::string missing;
+  for (size_t i = 0; i < rights.size(); ++i) {
+    const kube::Response response = i == 0 ? *first : AskWhether(transport, rights[i]);
+    const Result<sim::Json> review = sim::ParseJson(response.ok() ? response.body : "null");
+    // No answer here is no proof of anything: what is denied shows when it is done.
+    if (review && review->is_object() && !sim::Flag(*review, {"status", "allowed"}, true)) {
+      missing += (missing.empty() ? "" : ", ") + RightText(rights[i]);
+    }
+  }
+  if (!missing.empty()) {
+    return Fail(ErrorCode::kIo, "RBAC denies what the scheduler needs: " + missing +
+                                    "; deploy/rbac/scheduler.yaml grants it all");
+  }
+  return {};
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,33 @@
+// Requests that a thread other than the client's loop waits for: at start, and for dumps.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/curl_transport.h"
+#include "kube/errors.h"
+#include "kube/resources.h"
+
+namespace hopwise::daemon {
+
+kube::Response Ask(kube::CurlTransport& transport, kube::Request request);
+
+// What must be allowed: as RBAC names it.
+struct Right {
+  std::string_view verb;
+  std::string_view group, resource, subresource;
+  std::string ns;  // "": everywhere
+};
+// What the scheduler needs for all it does; less for a dry run.
+std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_elect, bool dry_run);
+// `create pods/binding`, `patch podgroups.scheduling.volcano.sh`, …
+std::string RightText(const Right& right);
+
+// Waits until the server answers us, for `limit` at most, and asks it for each right. The error
+// says what to do: unreachable, not authenticated, or which rights are missing.
+Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rights,
+                   Duration limit);
+
+}  // namespace hopwise::daemon

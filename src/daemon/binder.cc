@@ -1,0 +1,203 @@
+#include "daemon/binder.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr kube::Resource kBindings{"", "v1", "pods/binding", "Binding"};
+constexpr kube::Resource kEvictions{"", "v1", "pods/eviction", "Eviction"};
+
+std::string BindingBody(const BindPod& bind) {
+  return sim::Dump(
+      {{"apiVersion", "v1"},
+       {"kind", "Binding"},
+       {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.ns}, {"uid", bind.pod.uid}}},
+       {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}});
+}
+
+std::string EvictionBody(const ObjectName& pod) {
+  return sim::Dump({{"apiVersion", "policy/v1"},
+                    {"kind", "Eviction"},
+                    {"metadata", {{"name", pod.name}, {"namespace", pod.ns}}},
+                    {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}});
+}
+
+std::string NameOf(const ObjectName& object) { return object.ns + "/" + object.name; }
+
+}  // namespace
+
+Binder::Binder(kube::Transport& transport, kube::EventRecorder& events, Remaining remaining,
+               Ended ended, BinderOptions options)
+    : transport_(transport),
+      events_(events),
+      remaining_(std::move(remaining)),
+      ended_(std::move(ended)),
+      options_(options) {}
+
+Binder::~Binder() {
+  transport_.Cancel(look_timer_);
+  for (const auto& [uid, job] : jobs_) {
+    transport_.Cancel(job.timer);
+  }
+}
+
+void Binder::Bind(const BindPod& bind) {
+  Job job;
+  job.bind = bind;
+  job.queued = transport_.Now();
+  if (jobs_.emplace(bind.pod.uid, std::move(job)).second) {
+    queue_.push_back(bind.pod.uid);
+    Pump();
+  }
+}
+
+void Binder::Cancel(const std::string& uid) {
+  const auto at = jobs_.find(uid);
+  if (at != jobs_.end()) {
+    transport_.Cancel(at->second.timer);
+    jobs_.erase(at);  // an answer under way finds no job and is passed over
+  }
+}
+
+void Binder::Pump() {
+  while (!queue_.empty() && under_way_ < options_.at_once) {
+    const std::string uid = queue_.front();
+    if (!jobs_.contains(uid)) {
+      queue_.pop_front();
+      continue;
+    }
+    const Duration left = remaining_();
+    if (left.ns > 0 && left <= options_.timeout) {
+      if (look_timer_ == 0) {
+        look_timer_ = transport_.After(kLeaseLook, [this] {
+          look_timer_ = 0;
+          Pump();
+        });
+      }
+      return;
+    }
+    queue_.pop_front();
+    if (left.ns <= 0) {
+      Finish(uid, NotLeading(), false);
+    } else {
+      Send(uid);
+    }
+  }
+}
+
+void Binder::Send(const std::string& uid) {
+  Job& job = jobs_.at(uid);
+  ++job.tries;
+  ++under_way_;
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = kube::ObjectPath(kube::kPods, job.bind.pod.ns, job.bind.pod.name, "binding");
+  request.content_type = kube::kJsonType;
+  request.body = BindingBody(job.bind);
+  request.timeout = options_.timeout;
+  const std::string name = NameOf(job.bind.pod);
+  transport_.Send(std::move(request), [this, uid, name](kube::Response&& response) {
+    --under_way_;
+    Answered(uid, kube::ErrorOf(response, "create", kBindings, name));
+    Pump();
+  });
+}
+
+void Binder::Answered(const std::string& uid, const kube::ApiError& error) {
+  const auto at = jobs_.find(uid);
+  if (at == jobs_.end()) {
+    return;  // cancelled; should it be bound, the watch says so
+  }
+  if (error.ok()) {
+    Finish(uid, error, true);
+  } else if (error.failure == kube::Failure::kConflict) {
+    Verify(uid, error);
+  } else if (error.retriable() && at->second.tries < kBindTries) {
+    Again(uid);
+  } else {
+    Finish(uid, error, true);
+  }
+}
+
+void Binder::Again(const std::string& uid) {
+  Job& job = jobs_.at(uid);
+  job.timer = transport_.After(job.backoff.Next(transport_.Random()), [this, uid] {
+    if (const auto at = jobs_.find(uid); at != jobs_.end()) {
+      at->second.timer = 0;
+      queue_.push_front(uid);
+      Pump();
+    }
+  });
+}
+
+void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
+  const Job& job = jobs_.at(uid);
+  kube::Request request;
+  request.path = kube::ObjectPath(kube::kPods, job.bind.pod.ns, job.bind.pod.name);
+  request.timeout = options_.timeout;
+  transport_.Send(std::move(request), [this, uid, conflict](kube::Response&& response) {
+    const auto at = jobs_.find(uid);
+    if (at == jobs_.end()) {
+      return;
+    }
+    const Result<sim::Json> pod = sim::ParseJson(response.ok() ? response.body : "null");
+    const bool as_wished = pod && sim::Uid(*pod) == uid &&
+                           sim::Text(*pod, {"spec", "nodeName"}) == at->second.bind.node;
+    Finish(uid, as_wished ? kube::ApiError() : conflict, true);
+  });
+}
+
+void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool sent) {
+  const auto at = jobs_.find(uid);
+  const Job job = std::move(at->second);
+  jobs_.erase(at);
+  if (error.ok()) {
+    const Tell told = ScheduledEvent(job.bind.pod, job.bind.node);
+    events_.Record(told.about, told.text);
+  }
+  ended_({job.bind.pod, job.bind.node, error, sent, transport_.Now() - job.queued});
+}
+
+void Binder::Evict(const EvictPod& evict) {
+  TryEvict(evict, 0, kube::Backoff(kFirstBindWait, kMostBindWait));
+}
+
+// 429 is a disruption budget that forbids it for now.
+void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
+  if (remaining_() <= options_.timeout) {
+    return;  // whoever leads next finds the gang as we did
+  }
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = kube::ObjectPath(kube::kPods, evict.pod.ns, evict.pod.name, "eviction");
+  request.content_type = kube::kJsonType;
+  request.body = EvictionBody(evict.pod);
+  request.timeout = options_.timeout;
+  transport_.Send(std::move(request), [this, evict, tries, backoff](kube::Response&& response) {
+    const kube::ApiError error = kube::ErrorOf(response, "create", kEvictions, NameOf(evict.pod));
+    if (error.ok()) {
+      events_.Record({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
+                     {.warning = true,
+                      .reason = "Evict",
+                      .message = "Pod is evicted, because of " + evict.why,
+                      .important = true,
+                      .key = evict.pod.uid + "/Evict"});
+      Log(LogLevel::kInfo, "pod_evicted", {{"pod", NameOf(evict.pod)}, {"why", evict.why}});
+      return;
+    }
+    kube::Backoff next = backoff;
+    if (error.retriable() && tries < kBindTries) {
+      transport_.After(next.Next(transport_.Random()),
+                       [this, evict, tries, next] { TryEvict(evict, tries + 1, next); });
+      return;
+    }
+    Log(LogLevel::kWarning, "eviction_failed",
+        {{"pod", NameOf(evict.pod)}, {"error", error.message}});
+  });
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,86 @@
+// Carries out binds and evictions, on the client's loop.
+//
+// One Binding per pod with its uid as precondition, so that it can be sent again when its fate is
+// not known. Each is followed by exactly one Event. None is sent unless we are sure to lead for
+// longer than it may take.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "daemon/core.h"
+#include "daemon/effects.h"
+#include "kube/backoff.h"
+#include "kube/events.h"
+#include "kube/transport.h"
+
+namespace hopwise::daemon {
+
+// Of one Binding; far above what a healthy server takes (some milliseconds). Less where the Lease
+// is short, see BinderOptions.
+inline constexpr Duration kBindTimeout = Seconds(5);
+// Tries of one Binding that got no answer or a passing one (429, 5xx), before the scheduler is told
+// that it failed, and the waits between them.
+inline constexpr int kBindTries = 5;
+inline constexpr Duration kFirstBindWait = Millis(100);
+inline constexpr Duration kMostBindWait = Seconds(2);
+// While too little of the Lease is left, it is looked at again this often.
+inline constexpr Duration kLeaseLook = Millis(20);
+
+struct BinderOptions {
+  int at_once = 16;  // more gain nothing on the API server's side (docs/reference/limits.md)
+  Duration timeout = kBindTimeout;
+};
+
+class Binder {
+ public:
+  // How long we are sure to lead; 0: not at all, and then nothing is sent any more.
+  using Remaining = std::function<Duration()>;
+  using Ended = std::function<void(const BindResult&)>;
+
+  Binder(kube::Transport& transport, kube::EventRecorder& events, Remaining remaining, Ended ended,
+         BinderOptions options);
+  ~Binder();
+  Binder(const Binder&) = delete;
+  Binder& operator=(const Binder&) = delete;
+
+  void Bind(const BindPod& bind);
+  // A bind that was not sent yet is dropped; one under way is not held up. No Ended for either.
+  void Cancel(const std::string& uid);
+  void Evict(const EvictPod& evict);
+  [[nodiscard]] size_t waiting() const { return queue_.size(); }
+  [[nodiscard]] int under_way() const { return under_way_; }
+
+ private:
+  struct Job {
+    BindPod bind;
+    kube::Backoff backoff{kFirstBindWait, kMostBindWait};
+    int tries = 0;
+    Time queued;
+    uint64_t timer = 0;
+  };
+
+  void Pump();
+  void Send(const std::string& uid);
+  void Answered(const std::string& uid, const kube::ApiError& error);
+  // After a conflict: the pod may be bound as we wished, by a Binding whose answer was lost.
+  void Verify(const std::string& uid, const kube::ApiError& conflict);
+  void Again(const std::string& uid);
+  void Finish(const std::string& uid, const kube::ApiError& error, bool sent);
+  void TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff);
+
+  kube::Transport& transport_;
+  kube::EventRecorder& events_;
+  Remaining remaining_;
+  Ended ended_;
+  BinderOptions options_;
+  std::map<std::string, Job> jobs_;  // by uid
+  std::deque<std::string> queue_;    // uids to be sent, some cancelled meanwhile
+  int under_way_ = 0;
+  uint64_t look_timer_ = 0;
+};
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,72 @@
+// The configuration's file: what counts as a change of it.
+#include "daemon/config_file.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace hopwise::daemon {
+namespace {
+
+class ConfigFileTest : public ::testing::Test {
+ protected:
+  ConfigFileTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hopwise-conf-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    path_ = folder_ / "volcano-scheduler.conf";
+  }
+  ~ConfigFileTest() override { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& text) { std::ofstream(path_) << text; }
+
+  std::filesystem::path folder_, path_;
+};
+
+TEST_F(ConfigFileTest, OnlyAChangeOfTheContentIsAChange) {
+  Write("actions: \"allocate\"\n");
+  ConfigFile file(path_.string());
+  ASSERT_TRUE(file.Load().has_value());
+  EXPECT_FALSE(file.Changed());
+  std::ofstream(folder_ / "other") << "x";
+  Write("actions: \"allocate\"\n");  // written again, the same
+  EXPECT_FALSE(file.Changed());
+  Write("actions: \"enqueue, allocate\"\n");
+  EXPECT_TRUE(file.Changed());
+  ASSERT_TRUE(file.Load().has_value());
+  EXPECT_FALSE(file.Changed());
+}
+
+TEST_F(ConfigFileTest, AFileThatIsAwayForAMomentIsNoChange) {
+  Write("actions: \"allocate\"\n");
+  ConfigFile file(path_.string());
+  ASSERT_TRUE(file.Load().has_value());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(file.Changed());
+}
+
+TEST_F(ConfigFileTest, ABadFileIsRefusedByNameAndNotReadAgainUntilItChanges) {
+  Write("actions: \"fly\"\n");
+  ConfigFile file(path_.string());
+  const auto config = file.Load();
+  ASSERT_FALSE(config.has_value());
+  EXPECT_NE(config.error().message.find(path_.string()), std::string::npos);
+  EXPECT_NE(config.error().message.find("fly"), std::string::npos);
+  EXPECT_FALSE(file.Changed());
+}
+
+TEST_F(ConfigFileTest, WhatCannotBeReadIsNamed) {
+  const auto config = ConfigFile((folder_ / "absent").string()).Load();
+  ASSERT_FALSE(config.has_value());
+  EXPECT_NE(config.error().message.find("No such file"), std::string::npos);
+}
+
+TEST_F(ConfigFileTest, NoFileIsTheDefault) {
+  ConfigFile file("");
+  EXPECT_TRUE(file.Load().has_value());
+  EXPECT_FALSE(file.Changed());
+}
+
+}  // namespace
+}  // namespace hopwise::daemon

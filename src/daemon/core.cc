@@ -1,0 +1,586 @@
+#include "daemon/core.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "daemon/measures.h"
+#include "rt/clock.h"
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+// Words of a kubelet that will not run what was bound to it: kubernetes pkg/kubelet/lifecycle
+// (predicate failures), cm/topologymanager and cm/admission. Out-of-anything is "OutOf<resource>".
+bool KubeletRefused(const api::Pod& pod) {
+  return pod.phase == api::PodPhase::kFailed &&
+         (pod.reason.starts_with("OutOf") || pod.reason == "TopologyAffinityError" ||
+          pod.reason == "UnexpectedAdmissionError" || pod.reason == "AdmissionError");
+}
+
+Duration PauseAfter(int failures) {
+  Duration pause = kFirstBindPause;
+  for (int i = 1; i < failures && pause < kMostBindPause; ++i) {
+    pause.ns *= 2;
+  }
+  return std::min(pause, kMostBindPause);
+}
+
+template <class T>
+const T& As(const kube::WatchEvent& event) {
+  return std::get<T>(event.decoded.object);
+}
+
+bool IsDeleted(const kube::WatchEvent& event) {
+  return event.type == kube::WatchEvent::Type::kDeleted;
+}
+
+Time Earlier(Time a, Time b) { return !a.set() ? b : !b.set() ? a : std::min(a, b); }
+
+}  // namespace
+
+Core::Core(CoreOptions options, sched::Config config, server::Metrics& metrics)
+    : options_(std::move(options)), metrics_(metrics), half_bound_(options_.gang_deadline) {
+  cluster::StateOptions state_options;
+  state_options.scheduler_names = options_.scheduler_names;
+  state_options.default_queue = options_.default_queue;
+  state_ = std::make_unique<cluster::State>(std::move(state_options));
+  scheduler_ = std::make_unique<sched::Scheduler>(*state_, std::move(config));
+}
+
+Core::~Core() = default;
+
+// --- what happens
+
+void Core::Observe(const kube::Resource& resource, kube::WatchEvent&& event, Time now) {
+  dirty_ = true;
+  const bool deleted = IsDeleted(event);
+  const api::ObjectMeta meta = api::MetaOf(event.decoded.object);
+  if (resource == kube::kPods) {
+    ObservePod(std::move(event), now);
+  } else if (resource == kube::kNodes) {
+    ObserveNode(event.decoded.object, deleted);
+  } else if (resource == kube::kPodGroups || resource == kube::kPluginPodGroups) {
+    ObservePodGroup(std::move(event), resource == kube::kPluginPodGroups);
+  } else if (resource == kube::kQueues) {
+    if (deleted) {
+      state_->RemoveQueue(meta.name);
+      queues_.Remove(meta.name);
+    } else {
+      state_->Apply(event.decoded.object);
+      queues_.Apply(As<api::Queue>(event));
+    }
+    for (size_t g = 0; g < state_->gang_slots(); ++g) {
+      Touch(GangId(g));  // a queue that opens admits its gangs
+    }
+  } else if (resource == kube::kHyperNodes && deleted) {
+    state_->RemoveHyperNode(meta.name);
+  } else if (resource == kube::kPriorityClasses && deleted) {
+    state_->RemovePriorityClass(meta.name);
+  } else if (!deleted) {
+    state_->Apply(event.decoded.object);
+  }
+}
+
+void Core::Touch(GangId gang) {
+  if (gang.valid() && state_->gang(gang).alive) {
+    touched_.insert(gang);
+  }
+}
+
+void Core::ObservePod(kube::WatchEvent&& event, Time now) {
+  const api::ObjectMeta& meta = api::MetaOf(event.decoded.object);
+  PodId id = state_->FindPod(meta.ns, meta.name);
+  const bool known = id.valid();
+  const std::string old_uid = known ? state_->pod(id).uid : "";
+  if (IsDeleted(event) && known && !meta.uid.empty() && old_uid != meta.uid) {
+    return;  // an earlier pod of the name; the present one was told before
+  }
+  if (known) {
+    Touch(state_->pod(id).gang);
+  }
+  if (known && (IsDeleted(event) || old_uid != meta.uid)) {
+    waiters_.LosePod(id);
+    scheduler_of_.erase(old_uid);
+    failures_.erase(old_uid);
+    if (binding_.erase(old_uid) > 0) {
+      pending_.cancelled.push_back({meta.ns, meta.name, old_uid});
+    }
+  }
+  if (IsDeleted(event)) {
+    state_->RemovePod(meta.ns, meta.name);
+    return;
+  }
+  const api::Pod& pod = As<api::Pod>(event);
+  if (KubeletRefused(pod) && known) {
+    SeeRefused(pod, now);
+  }
+  state_->Apply(event.decoded.object);
+  id = state_->FindPod(meta.ns, meta.name);
+  const cluster::PodRecord& record = state_->pod(id);
+  Touch(record.gang);
+  if (cluster::HoldsRoom(record.state) && record.state == cluster::PodState::kBound) {
+    SeeBound(id, pod, now);
+  } else if (record.state == cluster::PodState::kPending) {
+    waiters_.SeePod(id, pod);
+    if (pod.scheduler_name != options_.scheduler_names.front()) {
+      scheduler_of_[meta.uid] = pod.scheduler_name;
+    }
+  } else if (record.state == cluster::PodState::kFinished) {
+    waiters_.LosePod(id);
+  } else if (record.state == cluster::PodState::kAssumed && record.terminating) {
+    pending_.cancelled.push_back({meta.ns, meta.name, meta.uid});
+  }
+}
+
+void Core::SeeBound(PodId id, const api::Pod& pod, Time now) {
+  waiters_.LosePod(id);
+  const auto at = binding_.find(pod.meta.uid);
+  const bool ours = state_->pod(id).ours;
+  if (at != binding_.end()) {
+    binding_.erase(at);
+    scheduler_of_.erase(pod.meta.uid);
+    return;
+  }
+  // Bound by whoever led before, perhaps without living on to say so.
+  if (!ours || leading_) {
+    return;
+  }
+  const auto scheduled =
+      std::ranges::find(pod.conditions, std::string_view("PodScheduled"), &api::Condition::type);
+  if (scheduled != pod.conditions.end() && scheduled->status == "True" &&
+      now - scheduled->last_transition < kEventGap) {
+    while (!missing_events_.empty() && now - missing_events_.front().first > kEventGap) {
+      missing_events_.pop_front();
+    }
+    missing_events_.emplace_back(
+        now, ScheduledEvent({pod.meta.ns, pod.meta.name, pod.meta.uid}, pod.node_name));
+  }
+}
+
+void Core::SeeRefused(const api::Pod& pod, Time now) {
+  const PodId id = state_->FindPod(pod.meta.ns, pod.meta.name);
+  const cluster::PodRecord& record = state_->pod(id);
+  const NodeId node = state_->FindNode(pod.node_name);
+  if (record.state == cluster::PodState::kFinished || !record.ours || !node.valid()) {
+    return;
+  }
+  Log(LogLevel::kWarning, "kubelet_refused",
+      {{"pod", pod.meta.ns + "/" + pod.meta.name},
+       {"node", pod.node_name},
+       {"reason", pod.reason}});
+  metrics_.Count("hopwise_binds_total", 1, {{"result", "refused"}});
+  state_->SetAvoided(node, record.resource_class, true);
+  avoided_.emplace_back(now + kAvoidNode, std::pair(node, record.resource_class));
+}
+
+void Core::ObservePodGroup(kube::WatchEvent&& event, bool scheduler_plugins) {
+  const api::ObjectMeta& meta = api::MetaOf(event.decoded.object);
+  const std::string ns = meta.ns;
+  const std::string name = meta.name;
+  if (IsDeleted(event)) {
+    state_->RemovePodGroup(ns, name, scheduler_plugins);
+    groups_.Remove(scheduler_plugins, ns, name);
+  } else {
+    groups_.Apply(As<api::PodGroup>(event));
+    state_->Apply(event.decoded.object);
+  }
+  Touch(state_->FindGang(ns, name));
+  queues_.Touch();
+}
+
+void Core::ObserveNode(const api::Object& object, bool deleted) {
+  if (!deleted) {
+    state_->Apply(object);
+    return;
+  }
+  const std::string& name = api::MetaOf(object).name;
+  const NodeId node = state_->FindNode(name);
+  std::vector<PodId> assumed;
+  if (node.valid()) {
+    for (const PodId id : state_->PodsOn(node)) {
+      Touch(state_->pod(id).gang);
+      if (state_->pod(id).state == cluster::PodState::kAssumed) {
+        assumed.push_back(id);
+      }
+    }
+    std::erase_if(avoided_, [&](const auto& entry) {
+      const bool there = entry.second.first == node;
+      if (there) {
+        state_->SetAvoided(node, entry.second.second, false);
+      }
+      return there;
+    });
+  }
+  state_->RemoveNode(name);
+  // What was to be bound there is placed again, beside the members that are bound.
+  std::ranges::sort(assumed);
+  for (const PodId id : assumed) {
+    const cluster::PodRecord& pod = state_->pod(id);
+    pending_.cancelled.push_back({pod.ns, pod.name, pod.uid});
+    Forget(pod.ns, pod.name, pod.uid);
+  }
+}
+
+// Takes the assumption back, if it still stands.
+void Core::Forget(const std::string& ns, const std::string& name, const std::string& uid) {
+  binding_.erase(uid);
+  const PodId id = state_->FindPod(ns, name);
+  if (id.valid() && state_->pod(id).uid == uid &&
+      state_->pod(id).state == cluster::PodState::kAssumed) {
+    Touch(state_->pod(id).gang);
+    state_->Forget(id);
+    dirty_ = true;
+  }
+}
+
+void Core::BindEnded(const BindResult& result, Time now) {
+  const auto at = binding_.find(result.pod.uid);
+  if (result.sent) {
+    const char* word = result.error.ok() ? "bound" : "failed";
+    metrics_.Count("hopwise_binds_total", 1, {{"result", word}});
+    metrics_.Count("volcano_schedule_attempts_total", 1,
+                   {{"result", result.error.ok() ? "scheduled" : "error"}});
+    ObserveMs(metrics_, "hopwise_bind_duration_milliseconds", result.took);
+    ObserveMs(metrics_, "volcano_scheduling_stage_duration_milliseconds", result.took,
+              {{"stage", "Bind"}});
+  }
+  if (at == binding_.end() || result.error.ok()) {
+    return;  // seen bound or gone already, or about to be
+  }
+  dirty_ = true;
+  if (!result.sent) {
+    Forget(result.pod.ns, result.pod.name, result.pod.uid);
+    return;
+  }
+  Binding& binding = at->second;
+  ++binding.failures;
+  const Duration pause = PauseAfter(binding.failures);
+  retries_.erase({binding.retry, result.pod.uid});
+  binding.retry = now + pause;
+  retries_.emplace(binding.retry, result.pod.uid);
+  Log(LogLevel::kWarning, "bind_failed",
+      {{"pod", result.pod.ns + "/" + result.pod.name},
+       {"node", result.node},
+       {"failures", binding.failures},
+       {"again_in", FormatGoDuration(pause)},
+       {"error", result.error.message}});
+  // The watch may be behind: what is true decides whether the pod is gone, bound, or to be tried
+  // again.
+  pending_.look_ups.push_back(result.pod);
+  pending_.events.push_back({{"v1", "Pod", result.pod.ns, result.pod.name, result.pod.uid},
+                             {.warning = true,
+                              .reason = "FailedScheduling",
+                              .message = result.error.message,
+                              .key = ""}});
+}
+
+void Core::RetryFailed(Time now) {
+  while (!retries_.empty() && retries_.begin()->first <= now) {
+    const std::string uid = retries_.begin()->second;
+    retries_.erase(retries_.begin());
+    const auto at = binding_.find(uid);
+    if (at == binding_.end()) {
+      continue;  // gone or bound meanwhile
+    }
+    const Binding binding = at->second;
+    const PodId id = state_->FindPod(binding.pod.ns, binding.pod.name);
+    const bool stands = id.valid() && state_->pod(id).uid == uid &&
+                        state_->pod(id).state == cluster::PodState::kAssumed;
+    if (!stands) {
+      binding_.erase(uid);
+      continue;
+    }
+    Forget(binding.pod.ns, binding.pod.name, uid);
+    failures_[uid] = binding.failures;
+  }
+}
+
+void Core::PatchEnded(const Patch& patch, const kube::ApiError& error, Time now) {
+  if (!error.ok()) {
+    const LogLevel level =
+        error.failure == kube::Failure::kConflict || error.failure == kube::Failure::kNotFound
+            ? LogLevel::kDebug
+            : LogLevel::kWarning;
+    Log(level, "write_failed", {{"error", error.message}});
+  }
+  if (patch.resource == kube::kPodGroups || patch.resource == kube::kPluginPodGroups) {
+    groups_.Written(patch.resource == kube::kPluginPodGroups, patch.object.ns, patch.object.name,
+                    error, now);
+  } else if (patch.resource == kube::kQueues) {
+    queues_.Written(patch.object.name, error);
+  }
+}
+
+void Core::QueueCreationEnded(const std::string& name, const kube::ApiError& error) {
+  if (!error.ok() && error.failure != kube::Failure::kConflict) {
+    Log(LogLevel::kWarning, "queue_not_created", {{"queue", name}, {"error", error.message}});
+    queues_.NotCreated(name);
+  }
+}
+
+void Core::SetLeading(bool leading, Time now) {
+  leading_ = leading;
+  dirty_ = true;
+  metrics_.Set("hopwise_leader", leading ? 1 : 0);
+  for (size_t g = 0; leading && g < state_->gang_slots(); ++g) {
+    Touch(GangId(g));
+    if (state_->gang(GangId(g)).alive) {
+      half_bound_.Look(*state_, GangId(g), now);
+    }
+  }
+}
+
+void Core::SetConfig(sched::Config config) {
+  scheduler_->SetConfig(std::move(config));
+  dirty_ = true;
+}
+
+// --- what follows
+
+Effects Core::Step(Time now) {
+  Effects effects = std::exchange(pending_, {});
+  if (!deciding()) {
+    return effects;
+  }
+  EndAvoidance(now);
+  RetryFailed(now);
+  for (auto& [when, event] : std::exchange(missing_events_, {})) {
+    effects.events.push_back(std::move(event));
+  }
+  if (std::exchange(dirty_, false)) {
+    Decide(now, effects);
+  }
+  Recheck(now, effects);
+  const Time due = half_bound_.next_wake();
+  if (due.set() && due <= now) {
+    for (const GangId id : half_bound_.Due(*state_, now)) {
+      GiveBack(id, now, effects);
+    }
+  }
+  std::vector<GangId> told;
+  waiters_.Wake(*state_, now, effects, told);
+  touched_.insert(told.begin(), told.end());
+  for (const GangId id : touched_) {
+    groups_.Touch(id);
+    half_bound_.Look(*state_, id, now);
+  }
+  if (!touched_.empty()) {
+    queues_.Touch();
+  }
+  touched_.clear();
+  const auto locate = [this](GangId id) { return scheduler_->Locate(id); };
+  groups_.Settle(*state_, waiters_, locate, now, fmt::format("run-{}", runs_), effects);
+  queues_.CreateMissing(options_.default_queue, effects);
+  queues_.Settle(*state_, groups_, now, effects);
+  MeasureWaiting(now);
+  if (options_.dry_run) {
+    return {};
+  }
+  return effects;
+}
+
+Time Core::next_wake() const {
+  if (!deciding()) {
+    return {};
+  }
+  Time next = Earlier(waiters_.next_wake(), groups_.next_wake());
+  next = Earlier(next, queues_.next_wake());
+  next = Earlier(next, half_bound_.next_wake());
+  next = Earlier(next, retries_.empty() ? Time() : retries_.begin()->first);
+  for (const auto& [when, what] : avoided_) {
+    next = Earlier(next, when);
+  }
+  if (scheduler_->sleeping() > 0) {
+    next = Earlier(next, next_recheck_);
+  }
+  return next;
+}
+
+void Core::Decide(Time now, Effects& effects) {
+  ++runs_;
+  const Time before = rt::MonotonicNow();
+  const sched::Plan plan = scheduler_->Run(now);
+  const Duration took = rt::MonotonicNow() - before;
+  for (const sched::GangReport& report : plan.gangs) {
+    CarryOut(report, now, effects);
+  }
+  MeasureRun(metrics_, *state_, plan, took, now);
+}
+
+void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects) {
+  const cluster::Gang& gang = state_->gang(report.gang);
+  touched_.insert(report.gang);
+  waiters_.Report(*state_, report, now, effects);
+  for (const std::string& warning : report.warnings) {
+    Warn(gang, "TopologyRule", warning, effects);
+  }
+  if (report.binds.empty()) {
+    return;
+  }
+  Log(LogLevel::kInfo, options_.dry_run ? "would_place" : "gang_placed",
+      {{"gang", gang.ns + "/" + gang.name},
+       {"pods", report.binds.size()},
+       {"placed", report.placed},
+       {"waiting", report.waiting},
+       {"tier", report.location.tier},
+       {"domain", report.location.domain_name}});
+  for (const sched::Bind& bind : report.binds) {
+    const cluster::PodRecord& pod = state_->pod(bind.pod);
+    const std::string& node = state_->node(bind.node).name;
+    const auto other = scheduler_of_.find(pod.uid);
+    effects.binds.push_back(
+        {{pod.ns, pod.name, pod.uid},
+         node,
+         other == scheduler_of_.end() ? options_.scheduler_names.front() : other->second});
+    if (options_.dry_run) {
+      Log(LogLevel::kInfo, "would_bind", {{"pod", pod.ns + "/" + pod.name}, {"node", node}});
+      continue;
+    }
+    const auto failed = failures_.find(pod.uid);
+    const int failures = failed == failures_.end() ? 0 : failed->second;
+    if (failed != failures_.end()) {
+      failures_.erase(failed);
+    }
+    binding_[pod.uid] = {{pod.ns, pod.name, pod.uid}, node, failures, {}};
+  }
+}
+
+void Core::Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
+                Effects& effects) {
+  const kube::ObjectReference about = ReferenceTo(gang);
+  if (!about.uid.empty() && warned_.emplace(about.uid, message).second) {
+    effects.events.push_back(
+        {about, {.warning = true, .reason = reason, .message = message, .key = ""}});
+  }
+}
+
+kube::ObjectReference Core::ReferenceTo(const cluster::Gang& gang) const {
+  if (groups_.ShownOf(gang) != nullptr) {
+    const kube::Resource& resource =
+        gang.scheduler_plugins ? kube::kPluginPodGroups : kube::kPodGroups;
+    return {fmt::format("{}/{}", resource.group, resource.version), "PodGroup", gang.ns, gang.name,
+            gang.uid};
+  }
+  if (gang.pods.empty()) {
+    return {};
+  }
+  const cluster::PodRecord& pod = state_->pod(gang.pods.front());
+  return {"v1", "Pod", pod.ns, pod.name, pod.uid};
+}
+
+// Members that somebody makes anew are evicted; the others stay, as nobody would bring them back.
+void Core::GiveBack(GangId id, Time now, Effects& effects) {
+  const cluster::Gang& gang = state_->gang(id);
+  const std::string why =
+      fmt::format("its gang was not completed within {}", FormatGoDuration(half_bound_.deadline()));
+  int evicted = 0;
+  int kept = 0;
+  const std::vector<PodId> pods = gang.pods;
+  for (const PodId pod_id : pods) {
+    const cluster::PodRecord& pod = state_->pod(pod_id);
+    const ObjectName name = {pod.ns, pod.name, pod.uid};
+    if (pod.state == cluster::PodState::kAssumed) {
+      effects.cancelled.push_back(name);
+      Forget(name.ns, name.name, name.uid);
+    } else if (pod.state == cluster::PodState::kBound && !pod.terminating && pod.owned) {
+      effects.evictions.push_back({name, why});
+      ++evicted;
+    } else if (pod.state == cluster::PodState::kBound && !pod.terminating) {
+      ++kept;
+    }
+  }
+  Log(LogLevel::kWarning, "gang_given_back",
+      {{"gang", gang.ns + "/" + gang.name}, {"evicted", evicted}, {"kept", kept}});
+  if (kept > 0) {
+    Warn(gang, "Unschedulable",
+         fmt::format("{} members hold room since more than {} while the gang misses others; nobody "
+                     "would make them anew, so they are left: delete them to free the room",
+                     kept, FormatGoDuration(half_bound_.deadline())),
+         effects);
+  }
+  Touch(id);
+  static_cast<void>(now);
+}
+
+void Core::EndAvoidance(Time now) {
+  std::erase_if(avoided_, [&](const auto& entry) {
+    const bool over = entry.first <= now;
+    if (over) {
+      state_->SetAvoided(entry.second.first, entry.second.second, false);
+      dirty_ = true;
+    }
+    return over;
+  });
+}
+
+// One sleeper at a time, so that a wake that was missed is found and counted.
+void Core::Recheck(Time now, Effects& effects) {
+  if (now < next_recheck_) {
+    return;
+  }
+  const bool first = !next_recheck_.set();
+  next_recheck_ = now + kRecheck;
+  if (first || scheduler_->sleeping() == 0) {
+    return;
+  }
+  const uint64_t before = scheduler_->counters().unannounced;
+  const sched::Plan plan = scheduler_->JudgeAfresh();
+  for (const sched::GangReport& report : plan.gangs) {
+    CarryOut(report, now, effects);
+  }
+  const uint64_t found = scheduler_->counters().unannounced - before;
+  if (found > 0) {
+    metrics_.Count("hopwise_unannounced_verdict_changes_total", static_cast<double>(found));
+    Log(LogLevel::kError, "verdict_changed_unannounced",
+        {{"gang", state_->gang(plan.gangs.front().gang).name}});
+  }
+}
+
+std::string Core::DumpText() {
+  sim::Json waiting = sim::Json::array();
+  for (size_t g = 0; g < state_->gang_slots(); ++g) {
+    const cluster::Gang& gang = state_->gang(GangId(g));
+    const sched::GangReport* report = scheduler_->LastReport(GangId(g));
+    if (gang.alive && report != nullptr) {
+      waiting.push_back({{"gang", gang.ns + "/" + gang.name},
+                         {"queue", gang.queue_name},
+                         {"placed", report->placed},
+                         {"waiting", report->waiting},
+                         {"reason", report->reason},
+                         {"message", report->message}});
+    }
+  }
+  sim::Json binding = sim::Json::array();
+  for (const auto& [uid, bind] : binding_) {
+    binding.push_back({{"pod", bind.pod.ns + "/" + bind.pod.name},
+                       {"node", bind.node},
+                       {"failures", bind.failures}});
+  }
+  const sched::Counters& counters = scheduler_->counters();
+  return sim::Dump({{"deciding", deciding()},
+                    {"waitingGangs", std::move(waiting)},
+                    {"bindsUnderWay", std::move(binding)},
+                    {"counters",
+                     {{"runs", counters.runs},
+                      {"decisions", counters.decisions},
+                      {"fromMemory", counters.from_memory},
+                      {"woken", counters.woken},
+                      {"undecided", counters.undecided},
+                      {"unannounced", counters.unannounced}}}});
+}
+
+void Core::MeasureWaiting(Time now) {
+  if (last_measure_.set() && now - last_measure_ < Seconds(1)) {
+    return;
+  }
+  last_measure_ = now;
+  MeasureState(metrics_, *state_, waiters_.CountByReason());
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,459 @@
+// What the daemon's core makes of what the API server says, without an API server: events in,
+// effects out, the time moved by hand.
+//
+// The cluster of every test, eight GPUs a node:
+//
+//   spine (tier 2)
+//   ├── leaf-a (tier 1): a0 a1
+//   └── leaf-b (tier 1): b0 b1
+#include "daemon/core.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "daemon/scheduler_metrics.h"
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr Time kStart{1'800'000'000LL * 1'000'000'000LL};
+
+api::Node MakeNode(const std::string& name) {
+  api::Node node;
+  node.meta.name = name;
+  node.allocatable = {{"gpu", 8}, {"pods", 110}};
+  return node;
+}
+
+api::HyperNode MakeHyperNode(const std::string& name, int32_t tier, api::MemberType type,
+                             const std::vector<std::string>& members) {
+  api::HyperNode hyper_node;
+  hyper_node.meta.name = name;
+  hyper_node.tier = tier;
+  for (const std::string& member : members) {
+    api::HyperNodeMember& entry = hyper_node.members.emplace_back();
+    entry.type = type;
+    entry.exact = member;
+  }
+  return hyper_node;
+}
+
+api::PodGroup MakeGroup(const std::string& name, int32_t min_member) {
+  api::PodGroup group;
+  group.meta.ns = "ml";
+  group.meta.name = name;
+  group.meta.uid = "group-" + name;
+  group.meta.resource_version = "1";
+  group.meta.creation = kStart;
+  group.min_member = min_member;
+  group.topology = api::NetworkTopology{api::TopologyMode::kHard, 2, ""};
+  return group;
+}
+
+api::Pod MakePod(const std::string& name, const std::string& group, int64_t gpus = 8) {
+  api::Pod pod;
+  pod.meta.ns = "ml";
+  pod.meta.name = name;
+  pod.meta.uid = "uid-" + name;
+  pod.meta.creation = kStart;
+  pod.scheduler_name = "volcano";
+  pod.request = {{"gpu", gpus}};
+  if (!group.empty()) {
+    pod.meta.annotations = {{"scheduling.k8s.io/group-name", group}};
+  }
+  return pod;
+}
+
+api::Pod Owned(api::Pod pod) {
+  pod.meta.owners.push_back({"apps/v1", "ReplicaSet", "rs", "uid-rs", true});
+  return pod;
+}
+
+class CoreTest : public ::testing::Test {
+ protected:
+  explicit CoreTest(CoreOptions options = {})
+      : core_((DeclareSchedulerMetrics(metrics_), options), sched::DefaultConfig(), metrics_) {
+    for (const char* name : {"a0", "a1", "b0", "b1"}) {
+      Apply(kube::kNodes, MakeNode(name));
+    }
+    const auto node = api::MemberType::kNode;
+    Apply(kube::kHyperNodes, MakeHyperNode("leaf-a", 1, node, {"a0", "a1"}));
+    Apply(kube::kHyperNodes, MakeHyperNode("leaf-b", 1, node, {"b0", "b1"}));
+    Apply(kube::kHyperNodes,
+          MakeHyperNode("spine", 2, api::MemberType::kHyperNode, {"leaf-a", "leaf-b"}));
+    for (const char* name : {"root", "default"}) {
+      api::Queue queue;
+      queue.meta.name = name;
+      queue.meta.uid = std::string("queue-") + name;
+      queue.state = "Open";
+      Apply(kube::kQueues, queue);
+    }
+    core_.SetSynced(true);
+  }
+
+  void Lead() { core_.SetLeading(true, now_); }
+
+  template <class T>
+  void Apply(const kube::Resource& resource, const T& object) {
+    kube::WatchEvent event;
+    event.decoded.object = object;
+    core_.Observe(resource, std::move(event), now_);
+  }
+  template <class T>
+  void Delete(const kube::Resource& resource, const T& object) {
+    kube::WatchEvent event;
+    event.type = kube::WatchEvent::Type::kDeleted;
+    event.decoded.object = object;
+    core_.Observe(resource, std::move(event), now_);
+  }
+  Effects Step(Duration later = {}) {
+    now_ = now_ + later;
+    return core_.Step(now_);
+  }
+  // The server did what was asked, and the watch shows it.
+  void Confirm(const BindPod& bind, api::Pod pod) {
+    core_.BindEnded({bind.pod, bind.node, {}, true, Millis(3)}, now_);
+    pod.node_name = bind.node;
+    pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
+    Apply(kube::kPods, pod);
+  }
+  void Fail(const BindPod& bind, kube::Failure failure) {
+    kube::ApiError error;
+    error.failure = failure;
+    error.message = "it would not";
+    core_.BindEnded({bind.pod, bind.node, error, true, Millis(3)}, now_);
+  }
+  void MakeGang(const std::string& name, int count, int32_t minimum) {
+    Apply(kube::kPodGroups, MakeGroup(name, minimum));
+    for (int i = 0; i < count; ++i) {
+      Apply(kube::kPods, MakePod(name + "-" + std::to_string(i), name));
+    }
+  }
+  static std::set<std::string> NodesOf(const Effects& effects) {
+    std::set<std::string> nodes;
+    for (const BindPod& bind : effects.binds) {
+      nodes.insert(bind.node);
+    }
+    return nodes;
+  }
+  // The body of the last patch of the object, null when there is none.
+  static sim::Json PatchOf(const Effects& effects, const std::string& name) {
+    sim::Json body;
+    for (const Patch& patch : effects.patches) {
+      if (patch.object.name == name) {
+        body = sim::ParseJson(patch.body).value();
+      }
+    }
+    return body;
+  }
+  static int CountEvents(const Effects& effects, const std::string& reason) {
+    return static_cast<int>(std::ranges::count_if(
+        effects.events, [&](const Tell& event) { return event.text.reason == reason; }));
+  }
+
+  Time now_ = kStart;
+  server::Metrics metrics_;
+  Core core_;
+};
+
+TEST_F(CoreTest, BindsAGangWholeOnceItsMinimumIsThere) {
+  Lead();
+  MakeGang("train", 3, 4);
+  EXPECT_TRUE(Step().binds.empty());
+  Apply(kube::kPods, MakePod("train-3", "train"));
+  EXPECT_EQ(NodesOf(Step()), (std::set<std::string>{"a0", "a1", "b0", "b1"}));
+  EXPECT_TRUE(Step().binds.empty()) << "each pod is bound once";
+  EXPECT_EQ(core_.binds_under_way(), 4U);
+}
+
+TEST_F(CoreTest, AStandbyDecidesAndWritesNothing) {
+  MakeGang("train", 2, 2);
+  EXPECT_TRUE(Step().empty());
+  Lead();
+  EXPECT_EQ(Step().binds.size(), 2U);
+}
+
+TEST_F(CoreTest, NothingIsDecidedBeforeTheCachesAreSynced) {
+  core_.SetSynced(false);
+  Lead();
+  MakeGang("train", 2, 2);
+  EXPECT_TRUE(Step().empty());
+}
+
+TEST_F(CoreTest, ADryRunDecidesAndHandsNothingOut) {
+  CoreOptions options;
+  options.dry_run = true;
+  Core core(options, sched::DefaultConfig(), metrics_);
+  core.SetSynced(true);
+  core.SetLeading(true, now_);
+  for (const auto& [resource, object] : std::vector<std::pair<kube::Resource, api::Object>>{
+           {kube::kNodes, MakeNode("n")}, {kube::kPods, MakePod("lone", "")}}) {
+    kube::WatchEvent event;
+    event.decoded.object = object;
+    core.Observe(resource, std::move(event), now_);
+  }
+  EXPECT_TRUE(core.Step(now_).empty());
+  EXPECT_EQ(core.state().pod(core.state().FindPod("ml", "lone")).state,
+            cluster::PodState::kAssumed);
+}
+
+TEST_F(CoreTest, APodGroupRunsWhenItsMinimumIsConfirmedAndSaysWhereItLies) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  ASSERT_EQ(placed.binds.size(), 2U);
+  EXPECT_EQ(sim::Text(PatchOf(placed, "train"), {"status", "phase"}), "Inqueue");
+  core_.PatchEnded(placed.patches.front(), {}, now_);
+  for (const BindPod& bind : placed.binds) {
+    Confirm(bind, MakePod(bind.pod.name, "train"));
+  }
+  const Effects running = Step();
+  const sim::Json body = PatchOf(running, "train");
+  EXPECT_EQ(sim::Text(body, {"status", "phase"}), "Running");
+  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPlacedTier}), "1");
+  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPlacedDomain}), "leaf-a");
+  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPredictedDistance}), "2");
+  EXPECT_EQ(sim::Text(body, {"metadata", "resourceVersion"}), "1");
+  EXPECT_EQ(sim::Text(sim::List(body, {"status", "conditions"}).at(0), {"type"}), "Scheduled");
+  EXPECT_EQ(CountEvents(running, "Scheduled"), 1);
+  EXPECT_EQ(core_.binds_under_way(), 0U);
+}
+
+TEST_F(CoreTest, WhatIsUnderWayIsNotWrittenTwice) {
+  Lead();
+  MakeGang("train", 2, 2);
+  ASSERT_FALSE(PatchOf(Step(), "train").is_null());
+  Apply(kube::kPods, MakePod("train-2", "train"));
+  EXPECT_TRUE(PatchOf(Step(), "train").is_null());
+}
+
+TEST_F(CoreTest, WaitingMembersAreToldWhyOnceEach) {
+  Lead();
+  MakeGang("wide", 5, 5);
+  const Effects told = Step();
+  EXPECT_EQ(CountEvents(told, "FailedScheduling"), 5);
+  const sim::Json body = PatchOf(told, "wide-0");
+  const sim::Json& condition = sim::List(body, {"status", "conditions"}).at(0);
+  EXPECT_EQ(sim::Text(condition, {"reason"}), "Unschedulable");
+  EXPECT_NE(sim::Text(condition, {"message"}).find("5 pods"), std::string::npos);
+  EXPECT_EQ(sim::Text(body, {"metadata", "uid"}), "uid-wide-0");
+  EXPECT_EQ(CountEvents(told, "Unschedulable"), 1) << "the PodGroup's";
+  EXPECT_EQ(CountEvents(Step(), "FailedScheduling"), 0);
+}
+
+TEST_F(CoreTest, APodThatShowsTheWordsAlreadyIsNotToldAgain) {
+  Lead();
+  api::Pod shown = MakePod("wide-0", "wide");
+  MakeGang("wide", 5, 5);
+  const sim::Json body = PatchOf(Step(), "wide-0");
+  const sim::Json& condition = sim::List(body, {"status", "conditions"}).at(0);
+  shown.conditions.push_back(
+      {"PodScheduled", "False", "Unschedulable", sim::Text(condition, {"message"}), "", now_});
+  Core next({}, sched::DefaultConfig(), metrics_);
+  // The same cluster, seen by a scheduler that has just started.
+  kube::WatchEvent group, pod;
+  group.decoded.object = MakeGroup("wide", 5);
+  pod.decoded.object = shown;
+  next.Observe(kube::kPodGroups, std::move(group), now_);
+  next.Observe(kube::kPods, std::move(pod), now_);
+  next.SetSynced(true);
+  next.SetLeading(true, now_);
+  next.Step(now_);
+  const Effects later = next.Step(now_ + kGather);
+  EXPECT_EQ(CountEvents(later, "FailedScheduling"), 1) << "another reason: 1 of 5 members";
+}
+
+TEST_F(CoreTest, AGangWhoseMembersAreBeingMadeIsLeftAloneForAWhile) {
+  Lead();
+  MakeGang("slow", 2, 4);
+  EXPECT_EQ(CountEvents(Step(), "FailedScheduling"), 0);
+  EXPECT_EQ(core_.next_wake(), now_ + Seconds(1)) << "the queue's counters come first";
+  EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 0);
+  EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 2);
+}
+
+TEST_F(CoreTest, AFailedBindIsLookedUpAndTriedAgainAfterAPause) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Confirm(placed.binds[0], MakePod(placed.binds[0].pod.name, "train"));
+  Fail(placed.binds[1], kube::Failure::kServer);
+  const Effects failed = Step();
+  ASSERT_EQ(failed.look_ups.size(), 1U);
+  EXPECT_EQ(failed.look_ups[0].uid, placed.binds[1].pod.uid);
+  EXPECT_TRUE(failed.binds.empty());
+  const Effects again = Step(kFirstBindPause);
+  ASSERT_EQ(again.binds.size(), 1U);
+  EXPECT_EQ(again.binds[0].node, placed.binds[1].node) << "beside its gang";
+  Fail(again.binds[0], kube::Failure::kServer);
+  EXPECT_TRUE(Step(kFirstBindPause).binds.empty()) << "the second pause is longer";
+  EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
+}
+
+TEST_F(CoreTest, AReplacementTakesTheSlotOfAPodThatIsGone) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Confirm(placed.binds[0], MakePod(placed.binds[0].pod.name, "train"));
+  api::Pod second = MakePod(placed.binds[1].pod.name, "train");
+  Fail(placed.binds[1], kube::Failure::kConflict);
+  Delete(kube::kPods, second);
+  second.meta.uid = "uid-new";
+  Apply(kube::kPods, second);
+  const Effects again = Step();
+  ASSERT_EQ(again.binds.size(), 1U);
+  EXPECT_EQ(again.binds[0].pod.uid, "uid-new");
+  EXPECT_EQ(again.binds[0].node, placed.binds[1].node);
+}
+
+TEST_F(CoreTest, MembersWhoseNodeIsGoneArePlacedElsewhere) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  ASSERT_EQ(NodesOf(placed), (std::set<std::string>{"a0", "a1"}));
+  const size_t lost = placed.binds[0].node == "a0" ? 0 : 1;
+  Confirm(placed.binds[1 - lost], MakePod(placed.binds[1 - lost].pod.name, "train"));
+  Delete(kube::kNodes, MakeNode("a0"));
+  const Effects again = Step();
+  ASSERT_EQ(again.cancelled.size(), 1U);
+  EXPECT_EQ(again.cancelled[0].uid, placed.binds[lost].pod.uid);
+  ASSERT_EQ(again.binds.size(), 1U);
+  EXPECT_EQ(again.binds[0].pod.uid, placed.binds[lost].pod.uid);
+  EXPECT_NE(again.binds[0].node, "a0");
+}
+
+TEST_F(CoreTest, AGangThatWasNeverCompleteGivesItsRoomBack) {
+  Lead();
+  Apply(kube::kPodGroups, MakeGroup("half", 2));
+  api::Pod bound = Owned(MakePod("half-0", "half"));
+  bound.node_name = "a0";
+  Apply(kube::kPods, bound);
+  EXPECT_TRUE(Step().evictions.empty());
+  EXPECT_TRUE(Step(Seconds(59)).evictions.empty());
+  const Effects over = Step(Seconds(1));
+  ASSERT_EQ(over.evictions.size(), 1U);
+  EXPECT_EQ(over.evictions[0].pod.uid, "uid-half-0");
+}
+
+TEST_F(CoreTest, AMemberThatNobodyWouldMakeAnewIsLeftAndTold) {
+  Lead();
+  Apply(kube::kPodGroups, MakeGroup("half", 2));
+  api::Pod bound = MakePod("half-0", "half");
+  bound.node_name = "a0";
+  Apply(kube::kPods, bound);
+  Step();
+  const Effects over = Step(Seconds(60));
+  EXPECT_TRUE(over.evictions.empty());
+  EXPECT_TRUE(std::ranges::any_of(over.events, [](const Tell& event) {
+    return event.text.message.find("nobody would make them anew") != std::string::npos;
+  }));
+}
+
+TEST_F(CoreTest, AGangThatRanIsNeverTakenBack) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  for (const BindPod& bind : placed.binds) {
+    Confirm(bind, Owned(MakePod(bind.pod.name, "train")));
+  }
+  Step();
+  Delete(kube::kPods, MakePod("train-1", "train"));
+  Step();
+  EXPECT_TRUE(Step(Seconds(600)).evictions.empty());
+}
+
+TEST_F(CoreTest, ANodeWhoseKubeletRefusedAPodIsAvoidedForAWhile) {
+  Lead();
+  Apply(kube::kPods, MakePod("lone", ""));
+  const Effects placed = Step();
+  ASSERT_EQ(placed.binds.size(), 1U);
+  const std::string refuser = placed.binds[0].node;
+  api::Pod refused = MakePod("lone", "");
+  refused.node_name = refuser;
+  Apply(kube::kPods, refused);
+  refused.phase = api::PodPhase::kFailed;
+  refused.reason = "OutOfgpu";
+  Apply(kube::kPods, refused);
+  for (int i = 0; i < 3; ++i) {
+    Apply(kube::kPods, MakePod("next-" + std::to_string(i), ""));
+  }
+  EXPECT_FALSE(NodesOf(Step()).contains(refuser));
+  Apply(kube::kPods, MakePod("last", ""));
+  EXPECT_TRUE(Step().binds.empty()) << "the three others are full";
+  EXPECT_EQ(NodesOf(Step(kAvoidNode)), (std::set<std::string>{refuser}));
+}
+
+TEST_F(CoreTest, BindsThatALeaderDidNotLiveToTellAreTold) {
+  api::Pod bound = MakePod("lone", "");
+  bound.node_name = "a0";
+  bound.conditions.push_back({"PodScheduled", "True", "", "", "", now_ + Seconds(-20)});
+  Apply(kube::kPods, bound);
+  api::Pod older = MakePod("older", "");
+  older.node_name = "a1";
+  older.conditions.push_back({"PodScheduled", "True", "", "", "", now_ + Seconds(-3600)});
+  Apply(kube::kPods, older);
+  Lead();
+  const Effects told = Step();
+  ASSERT_EQ(CountEvents(told, "Scheduled"), 1);
+  const auto event =
+      std::ranges::find_if(told.events, [](const Tell& e) { return e.text.reason == "Scheduled"; });
+  EXPECT_EQ(event->about.name, "lone");
+  EXPECT_TRUE(event->text.important);
+  EXPECT_EQ(event->text.key, "uid-lone/Scheduled") << "so that it is written once at most";
+}
+
+TEST_F(CoreTest, MissingQueuesAreMadeOnce) {
+  api::Queue root, standard;
+  root.meta.name = "root";
+  standard.meta.name = "default";
+  Lead();
+  EXPECT_TRUE(Step().new_queues.empty());
+  Delete(kube::kQueues, root);
+  EXPECT_EQ(Step().new_queues, (std::vector<std::string>{"root"}));
+  EXPECT_TRUE(Step().new_queues.empty());
+  core_.QueueCreationEnded("root", NotLeading());
+  EXPECT_EQ(Step().new_queues, (std::vector<std::string>{"root"}));
+}
+
+TEST_F(CoreTest, AQueueShowsWhatIsAllocatedAndWhoWaits) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  for (const BindPod& bind : placed.binds) {
+    Confirm(bind, MakePod(bind.pod.name, "train"));
+  }
+  const sim::Json body = PatchOf(Step(kQueueInterval), "default");
+  EXPECT_EQ(sim::Text(body, {"status", "allocated", "gpu"}), "16");
+  EXPECT_EQ(sim::Number(body, {"status", "pending"}, 0), 1);
+}
+
+TEST_F(CoreTest, TheDumpNamesWhoWaitsAndWhy) {
+  Lead();
+  MakeGang("wide", 5, 5);
+  Step();
+  const sim::Json dump = sim::ParseJson(core_.DumpText()).value();
+  const sim::Json& gang = sim::List(dump, {"waitingGangs"}).at(0);
+  EXPECT_EQ(sim::Text(gang, {"gang"}), "ml/wide");
+  EXPECT_EQ(sim::Text(gang, {"reason"}), "NeverFits");
+}
+
+TEST_F(CoreTest, AnotherConfigurationDecidesEverybodyAnew) {
+  Lead();
+  MakeGang("wide", 5, 5);
+  Step();
+  const double before =
+      metrics_.Value("volcano_schedule_attempts_total", {{"result", "unschedulable"}});
+  core_.SetConfig(sched::DefaultConfig());
+  Step();
+  EXPECT_EQ(metrics_.Value("volcano_schedule_attempts_total", {{"result", "unschedulable"}}),
+            before + 1);
+}
+
+}  // namespace
+}  // namespace hopwise::daemon

@@ -1,0 +1,38 @@
+// What the scheduler's HTTP server answers: /metrics, /healthz, /readyz, /debug/state.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/link.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+
+namespace hopwise::daemon {
+
+// The latest readiness, for threads that ask.
+class ReadinessBox {
+ public:
+  void Set(const Readiness& readiness);
+  [[nodiscard]] Readiness Get() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Readiness readiness_;
+};
+
+struct Endpoints {
+  const ReadinessBox& readiness;
+  const server::Metrics& metrics;
+  std::function<bool()> alive;                // the core's thread answers
+  std::function<Result<std::string>()> dump;  // DumpState
+};
+
+std::vector<std::pair<std::string, server::Handler>> HealthRoutes(const Endpoints& endpoints);
+std::vector<std::pair<std::string, server::Handler>> AllRoutes(const Endpoints& endpoints);
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,386 @@
+#include "daemon/pod_groups.h"
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr std::string_view kUnschedulable = "Unschedulable";
+constexpr std::string_view kScheduled = "Scheduled";
+constexpr std::string_view kScheduledReason = "tasks in gang are ready to be scheduled";
+
+struct MemberCounts {
+  int32_t total = 0, bound = 0, running = 0, succeeded = 0, failed = 0;
+  [[nodiscard]] int32_t finished() const { return succeeded + failed; }
+  [[nodiscard]] int32_t scheduled() const { return bound + finished(); }
+};
+
+// Only what the API server has confirmed counts: a phase Running that a failed bind takes back
+// would make a gang look as if it had run.
+MemberCounts CountMembers(const cluster::State& state, const cluster::Gang& gang) {
+  MemberCounts counts;
+  for (const PodId id : gang.pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    const bool finished = pod.state == cluster::PodState::kFinished;
+    ++counts.total;
+    counts.bound += pod.state == cluster::PodState::kBound ? 1 : 0;
+    counts.running += pod.running && !finished ? 1 : 0;
+    counts.succeeded += finished && pod.succeeded ? 1 : 0;
+    counts.failed += finished && !pod.succeeded ? 1 : 0;
+  }
+  return counts;
+}
+
+bool QueueIsOpen(const cluster::State& state, const cluster::Gang& gang) {
+  for (QueueId id = gang.queue; id.valid(); id = state.queue(id).parent) {
+    const cluster::Queue& queue = state.queue(id);
+    const bool cut = !queue.parent_name.empty() && !queue.parent.valid();
+    if (!queue.open || cut) {
+      return false;
+    }
+    if (!queue.parent.valid()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The words of scheduling.x-k8s.io for Volcano's phases.
+std::string InWordsOf(bool scheduler_plugins, const std::string& phase) {
+  if (!scheduler_plugins) {
+    return phase;
+  }
+  return phase == "Inqueue" ? "Scheduling" : phase == "Completed" ? "Finished" : phase;
+}
+
+// Volcano's getPodGroupPhase (docs/reference/status.md), with one difference: who never ran does
+// not become Unknown.
+std::string PhaseOf(const MemberCounts& counts, bool ready, const std::string& old_phase,
+                    bool waits, bool admitted) {
+  if (ready) {
+    const bool done = counts.bound == 0 && counts.total == counts.finished();
+    return done ? "Completed" : "Running";
+  }
+  if (counts.running > 0 && (old_phase == "Running" || old_phase == "Unknown")) {
+    return waits ? "Unknown" : "Running";
+  }
+  if (counts.total == 0 && (old_phase == "Completed" || old_phase == "Finished")) {
+    return "Completed";
+  }
+  return admitted ? "Inqueue" : "Pending";
+}
+
+void RemoveCondition(std::vector<api::Condition>& conditions, std::string_view type) {
+  std::erase_if(conditions, [&](const api::Condition& c) { return c.type == type; });
+}
+
+// lastTransitionTime and transitionID move with what they tell of only.
+void SetCondition(std::vector<api::Condition>& conditions, std::string_view type,
+                  std::string_view reason, std::string_view message, Time now,
+                  const std::string& run) {
+  auto at = std::ranges::find(conditions, type, &api::Condition::type);
+  if (at == conditions.end()) {
+    at = conditions.insert(conditions.end(), api::Condition());
+    at->type = std::string(type);
+  }
+  if (at->status == "True" && at->reason == reason && at->message == message) {
+    return;
+  }
+  if (at->status != "True") {
+    at->last_transition = now;
+  }
+  at->status = "True";
+  at->reason = std::string(reason);
+  at->message = std::string(message);
+  at->transition_id = run;
+}
+
+std::string PlaceWords(const sched::Location& location, const GroupStatus& status,
+                       const MemberCounts& counts) {
+  if (!location.known) {
+    return "";
+  }
+  const std::string where =
+      location.domain_name.empty() ? "more than one tree of the fabric" : location.domain_name;
+  const std::string name = location.tier_name.empty() ? "" : " (" + location.tier_name + ")";
+  return fmt::format("{} pods in {}, tier {}{}; at most {} links apart", counts.bound, where,
+                     status.tier, name, status.distance);
+}
+
+// Two links per rank of the domain that holds all members: up and down again.
+void SetPlace(cluster::State& state, const cluster::Gang& gang, const sched::Location& location,
+              GroupStatus& status) {
+  if (!location.known) {
+    return;
+  }
+  NodeId first;
+  bool one_node = true;
+  for (const PodId id : gang.pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    if (!cluster::HoldsRoom(pod.state) || !pod.node.valid()) {
+      continue;
+    }
+    one_node = one_node && (!first.valid() || first == pod.node);
+    first = first.valid() ? first : pod.node;
+  }
+  const topology::Tree& tree = *state.trees()[location.tree];
+  status.tier = std::to_string(location.tier);
+  status.domain = location.domain_name;
+  status.distance = std::to_string(one_node ? 0 : 2 * int{tree.at(location.domain).rank});
+}
+
+auto Compared(const api::Condition& c) { return std::tie(c.type, c.status, c.reason, c.message); }
+
+std::string AnnotationOf(const api::PodGroup& object, std::string_view key) {
+  const std::string* value = api::Find(object.meta.annotations, key);
+  return value == nullptr ? "" : *value;
+}
+
+GroupStatus Shown(const api::PodGroup& object) {
+  return {object.phase,
+          object.running,
+          object.succeeded,
+          object.failed,
+          object.conditions,
+          AnnotationOf(object, kPlacedTier),
+          AnnotationOf(object, kPlacedDomain),
+          AnnotationOf(object, kPredictedDistance)};
+}
+
+sim::Json ConditionsJson(const std::vector<api::Condition>& conditions) {
+  sim::Json list = sim::Json::array();
+  for (const api::Condition& c : conditions) {
+    sim::Json item = {{"type", c.type}, {"status", c.status}};
+    const std::pair<const char*, std::string> fields[] = {
+        {"reason", c.reason},
+        {"message", c.message},
+        {"transitionID", c.transition_id},
+        {"lastTransitionTime", FormatRfc3339(c.last_transition)}};
+    for (const auto& [key, text] : fields) {
+      if (!text.empty()) {
+        item[key] = text;
+      }
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+// Null where an annotation is to go.
+sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
+  sim::Json changes = sim::Json::object();
+  const std::tuple<std::string_view, std::string, std::string> places[] = {
+      {kPlacedTier, now.tier, next.tier},
+      {kPlacedDomain, now.domain, next.domain},
+      {kPredictedDistance, now.distance, next.distance}};
+  for (const auto& [key, have, want] : places) {
+    if (have != want) {
+      changes[std::string(key)] = want.empty() ? sim::Json() : sim::Json(want);
+    }
+  }
+  return changes;
+}
+
+// Against the version seen, so that what others wrote meanwhile is not lost. Volcano's PodGroup has
+// no status subresource and takes all in one patch; that of scheduling.x-k8s.io has one, which
+// passes over annotations.
+void PushPatches(const api::PodGroup& shown, const GroupStatus& next, Effects& effects) {
+  const bool plugins = shown.scheduler_plugins;
+  const kube::Resource& resource = plugins ? kube::kPluginPodGroups : kube::kPodGroups;
+  const ObjectName name = {shown.meta.ns, shown.meta.name, shown.meta.uid};
+  sim::Json status = {{"phase", next.phase},
+                      {"running", next.running},
+                      {"succeeded", next.succeeded},
+                      {"failed", next.failed}};
+  if (!plugins) {
+    status["conditions"] = ConditionsJson(next.conditions);
+  }
+  sim::Json body = {{"metadata", {{"uid", shown.meta.uid}}}, {"status", std::move(status)}};
+  if (!shown.meta.resource_version.empty()) {
+    body["metadata"]["resourceVersion"] = shown.meta.resource_version;
+  }
+  sim::Json annotations = AnnotationChanges(Shown(shown), next);
+  if (plugins && !annotations.empty()) {
+    const sim::Json apart = {
+        {"metadata", {{"uid", shown.meta.uid}, {"annotations", std::move(annotations)}}}};
+    effects.patches.push_back({resource, name, "", kube::kMergePatch, sim::Dump(apart)});
+  } else if (!annotations.empty()) {
+    body["metadata"]["annotations"] = std::move(annotations);
+  }
+  effects.patches.push_back(
+      {resource, name, plugins ? "status" : "", kube::kMergePatch, sim::Dump(body)});
+}
+
+kube::ObjectReference ReferenceTo(const api::PodGroup& object) {
+  const kube::Resource& resource =
+      object.scheduler_plugins ? kube::kPluginPodGroups : kube::kPodGroups;
+  return {fmt::format("{}/{}", resource.group, resource.version), "PodGroup", object.meta.ns,
+          object.meta.name, object.meta.uid};
+}
+
+// What people are told when a condition appears or says something new.
+void TellConditions(const api::PodGroup& shown, const GroupStatus& next, Effects& effects) {
+  for (const api::Condition& c : next.conditions) {
+    const bool scheduled = c.type == kScheduled;
+    if (!scheduled && c.type != kUnschedulable) {
+      continue;
+    }
+    const auto old = std::ranges::find(shown.conditions, c.type, &api::Condition::type);
+    const bool known = old != shown.conditions.end() && old->status == c.status;
+    if (known && (scheduled || old->message == c.message)) {
+      continue;
+    }
+    effects.events.push_back({ReferenceTo(shown),
+                              {.warning = !scheduled,
+                               .reason = c.type,
+                               .message = scheduled ? c.reason : c.message,
+                               .key = ""}});
+  }
+}
+
+}  // namespace
+
+bool operator==(const GroupStatus& a, const GroupStatus& b) {
+  return std::tie(a.phase, a.running, a.succeeded, a.failed, a.tier, a.domain, a.distance) ==
+             std::tie(b.phase, b.running, b.succeeded, b.failed, b.tier, b.domain, b.distance) &&
+         std::ranges::equal(a.conditions, b.conditions, {}, Compared, Compared);
+}
+
+GroupStatus StatusOf(cluster::State& state, GangId id, const api::PodGroup& shown,
+                     const sched::Location& location, const Waiters::Words* words, Time now,
+                     const std::string& run) {
+  const cluster::Gang& gang = state.gang(id);
+  const MemberCounts counts = CountMembers(state, gang);
+  const bool ready = counts.scheduled() > 0 && counts.scheduled() >= gang.min_member;
+  const bool waits = words != nullptr;
+  const bool was_in = !shown.phase.empty() && shown.phase != "Pending";
+  const bool admitted = (was_in || QueueIsOpen(state, gang)) && !(waits && words->limit);
+  GroupStatus next;
+  next.phase =
+      InWordsOf(shown.scheduler_plugins, PhaseOf(counts, ready, shown.phase, waits, admitted));
+  next.running = counts.running;
+  next.succeeded = counts.succeeded;
+  next.failed = counts.failed;
+  next.conditions = shown.conditions;
+  SetPlace(state, gang, location, next);
+  if (ready) {
+    RemoveCondition(next.conditions, kUnschedulable);
+    SetCondition(next.conditions, kScheduled, kScheduledReason, PlaceWords(location, next, counts),
+                 now, run);
+  } else if (waits) {
+    RemoveCondition(next.conditions, kScheduled);
+    SetCondition(next.conditions, kUnschedulable, words->reason, words->message, now, run);
+  } else {
+    RemoveCondition(next.conditions, kUnschedulable);
+  }
+  return next;
+}
+
+PodGroups::Key PodGroups::KeyOf(const cluster::Gang& gang) {
+  return {gang.scheduler_plugins, gang.ns, gang.name};
+}
+
+void PodGroups::Apply(const api::PodGroup& object) {
+  View& view = views_[{object.scheduler_plugins, object.meta.ns, object.meta.name}];
+  view.object = object;
+  view.object.min_task_member.clear();
+  view.object.sub_groups.clear();
+  view.written_at = {};
+}
+
+void PodGroups::Remove(bool scheduler_plugins, const std::string& ns, const std::string& name) {
+  views_.erase({scheduler_plugins, ns, name});
+}
+
+const api::PodGroup* PodGroups::ShownOf(const cluster::Gang& gang) const {
+  if (gang.source != cluster::GangSource::kPodGroup) {
+    return nullptr;
+  }
+  const auto at = views_.find(KeyOf(gang));
+  return at == views_.end() ? nullptr : &at->second.object;
+}
+
+void PodGroups::Settle(cluster::State& state, const Waiters& waiters, const Locate& locate,
+                       Time now, const std::string& run, Effects& effects) {
+  while (!retries_.empty() && retries_.begin()->first <= now) {
+    const auto& [plugins, ns, name] = retries_.begin()->second;
+    if (const GangId id = state.FindGang(ns, name); id.valid()) {
+      touched_.insert(id);
+    }
+    retries_.erase(retries_.begin());
+  }
+  for (const GangId id : std::exchange(touched_, {})) {
+    if (state.gang(id).alive) {
+      Look(state, id, waiters, locate, now, run, effects);
+    }
+  }
+}
+
+void PodGroups::Look(cluster::State& state, GangId id, const Waiters& waiters, const Locate& locate,
+                     Time now, const std::string& run, Effects& effects) {
+  const cluster::Gang& gang = state.gang(id);
+  const auto at =
+      gang.source == cluster::GangSource::kPodGroup ? views_.find(KeyOf(gang)) : views_.end();
+  if (at == views_.end()) {
+    return;
+  }
+  View& view = at->second;
+  if (view.writing) {
+    view.wanting = true;
+    return;
+  }
+  const GroupStatus next =
+      StatusOf(state, id, view.object, locate(id), waiters.WordsOf(id), now, run);
+  const bool just_written = view.written_at.set() && now - view.written_at < kWriteSeen;
+  if (next == Shown(view.object) || (just_written && next == view.written)) {
+    return;
+  }
+  PushPatches(view.object, next, effects);
+  TellConditions(view.object, next, effects);
+  view.writing = true;
+  view.wanting = false;
+  view.written = next;
+}
+
+void PodGroups::Written(bool scheduler_plugins, const std::string& ns, const std::string& name,
+                        const kube::ApiError& error, Time now) {
+  const Key key{scheduler_plugins, ns, name};
+  const auto at = views_.find(key);
+  if (at == views_.end()) {
+    return;
+  }
+  View& view = at->second;
+  view.writing = false;
+  if (error.ok()) {
+    view.written_at = now;
+    if (view.wanting) {
+      retries_.emplace(now, key);
+    } else {
+      retries_.emplace(now + kWriteSeen, key);
+    }
+  } else {
+    view.written_at = {};
+    const bool soon = error.failure == kube::Failure::kConflict;
+    retries_.emplace(now + (soon ? kConflictRetry : kWriteSeen), key);
+  }
+}
+
+std::map<std::string, std::map<std::string, int32_t>> PodGroups::CountPhases() const {
+  std::map<std::string, std::map<std::string, int32_t>> counts;
+  for (const auto& [key, view] : views_) {
+    const api::PodGroup& object = view.object;
+    if (!object.scheduler_plugins) {
+      ++counts[object.queue][object.phase.empty() ? "Pending" : object.phase];
+    }
+  }
+  return counts;
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,338 @@
+// `hopwise scheduler`: the core on the main thread, the client's loop, the HTTP server and the
+// signals on theirs, joined by one mailbox.
+#include <csignal>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/ask.h"
+#include "daemon/config_file.h"
+#include "daemon/core.h"
+#include "daemon/dump.h"
+#include "daemon/endpoints.h"
+#include "daemon/link.h"
+#include "daemon/options.h"
+#include "daemon/scheduler_metrics.h"
+#include "kube/access.h"
+#include "kube/curl_transport.h"
+#include "rt/clock.h"
+#include "rt/log_sink.h"
+#include "rt/mailbox.h"
+#include "rt/signals.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr int kEnded = 0;
+constexpr int kFailed = 1;
+constexpr int kUnusable = 2;
+
+// Binds under way and Events that wait may take so long after a signal.
+constexpr Duration kStopLimit = Seconds(5);
+// The core's thread must answer a health check within this; a decision takes milliseconds.
+constexpr Duration kAlive = Seconds(5);
+// Nothing to do: the longest nap. Whatever happens wakes it at once.
+constexpr Duration kNap = Seconds(60);
+constexpr Duration kDumpWait = Seconds(10);
+
+// The wall clock as it was at start, run on by the monotonic one: what is timed does not jump.
+class SteadyWall {
+ public:
+  [[nodiscard]] Time Now() const { return wall_ + (rt::MonotonicNow() - steady_); }
+
+ private:
+  Time wall_ = rt::WallNow();
+  Time steady_ = rt::MonotonicNow();
+};
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+int Refuse(std::string_view event, const Error& error, int code) {
+  Log(LogLevel::kError, event, {{"error", error.message}});
+  return code;
+}
+
+class Scheduler {
+ public:
+  explicit Scheduler(const SchedulerOptions& options)
+      : options_(options), config_(options.scheduler_conf) {
+    DeclareSchedulerMetrics(metrics_);
+  }
+
+  int Run();
+
+ private:
+  using Message = std::function<void(Core&, Time)>;
+
+  Status Connect();
+  Status Serve();
+  Status LookForRivals();
+  void StartLink();
+  void Loop();
+  void Stop();
+  void WatchConfig();
+  void ReloadConfig();
+  void TellConfig(const sched::Config& config);
+  void End(int code);
+  Result<std::string> Dump();
+  bool Alive();
+
+  const SchedulerOptions& options_;
+  ConfigFile config_;
+  SteadyWall clock_;
+  server::Metrics metrics_;
+  ReadinessBox readiness_;
+  rt::Mailbox<Message> mailbox_;
+  std::unique_ptr<Core> core_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+  std::unique_ptr<Link> link_;  // touched on the transport's loop only, once started
+  std::unique_ptr<server::HttpServer> http_, healthz_;
+  std::string identity_;
+  bool ending_ = false;  // core's thread
+  int exit_code_ = kEnded;
+};
+
+int Scheduler::Run() {
+  Result<sched::Config> config = config_.Load();
+  if (!config) {
+    return Refuse("configuration_refused", config.error(), kUnusable);
+  }
+  const rt::Signals signals({SIGTERM, SIGINT},
+                            [this](int) { mailbox_.Post([this](Core&, Time) { End(kEnded); }); });
+  CoreOptions core;
+  core.scheduler_names = options_.scheduler_names;
+  core.default_queue = options_.default_queue;
+  core.gang_deadline = options_.gang_deadline;
+  core.dry_run = options_.dry_run;
+  core_ = std::make_unique<Core>(std::move(core), *config, metrics_);
+  if (Status status = Connect(); !status) {
+    return Refuse("cannot_start", status.error(), kFailed);
+  }
+  if (Status status = LookForRivals(); !status) {
+    return Refuse("cannot_start", status.error(), kFailed);
+  }
+  if (Status status = Serve(); !status) {
+    return Refuse("cannot_serve", status.error(), kFailed);
+  }
+  StartLink();
+  TellConfig(*config);
+  Loop();
+  Stop();
+  return exit_code_;
+}
+
+Status Scheduler::Connect() {
+  kube::AccessOptions access_options;
+  access_options.kubeconfig = options_.kubeconfig;
+  access_options.context = options_.context;
+  access_options.server = options_.master;
+  Result<kube::Access> access = kube::LoadAccess(access_options);
+  if (!access) {
+    return tl::unexpected(access.error());
+  }
+  Log(LogLevel::kInfo, "connecting", {{"access", access->Redacted()}});
+  kube::CurlOptions curl;
+  curl.qps = options_.qps;
+  curl.burst = options_.burst;
+  curl.user_agent = "hopwise-scheduler";
+  transport_ = std::make_unique<kube::CurlTransport>(std::move(*access), std::move(curl));
+  identity_ = fmt::format("{}_{:016x}", HostName(), transport_->Random());
+  return CheckAccess(*transport_,
+                     NeededRights(options_.lock_namespace, options_.leader_elect, options_.dry_run),
+                     options_.startup_timeout);
+}
+
+// Somebody else who schedules for one of our names. Volcano's Lease is named as its scheduler and
+// lies in volcano-system; kube-scheduler's is kube-system/kube-scheduler.
+Status Scheduler::LookForRivals() {
+  if (options_.takeover || options_.dry_run) {
+    return {};
+  }
+  std::vector<std::pair<std::string, std::string>> leases;
+  for (const std::string& name : options_.scheduler_names) {
+    leases.emplace_back("volcano-system", name);
+    if (name == "volcano") {
+      leases.emplace_back("volcano-system", "vc-scheduler");
+    }
+    if (name == "default-scheduler") {
+      leases.emplace_back("kube-system", "kube-scheduler");
+    }
+  }
+  for (const auto& [ns, name] : leases) {
+    const auto answer = std::make_shared<std::promise<std::string>>();
+    transport_->Post([this, answer, ns_ = ns, name_ = name] {
+      kube::FindActiveHolder(*transport_, ns_, name_, kube::kRetryPeriod,
+                             [answer](std::string holder, const kube::ApiError& error) {
+                               if (!error.ok() && error.failure != kube::Failure::kNotFound) {
+                                 Log(LogLevel::kInfo, "lease_not_read", {{"error", error.message}});
+                               }
+                               answer->set_value(std::move(holder));
+                             });
+    });
+    const std::string holder = answer->get_future().get();
+    if (!holder.empty()) {
+      return Fail(ErrorCode::kIo,
+                  fmt::format("{} holds and renews the Lease {}/{}: another scheduler serves the "
+                              "same scheduler name. Stop it, choose another --scheduler-name, try "
+                              "--dry-run beside it, or pass --takeover",
+                              holder, ns, name));
+    }
+  }
+  return {};
+}
+
+Status Scheduler::Serve() {
+  const Endpoints endpoints{readiness_, metrics_, [this] { return Alive(); },
+                            [this] { return Dump(); }};
+  server::ServerOptions options;
+  options.address = options_.listen_address;
+  options.cert_file = options_.tls_cert_file;
+  options.key_file = options_.tls_key_file;
+  options.client_ca_file = options_.client_ca_file;
+  auto http = server::HttpServer::Start(options, AllRoutes(endpoints));
+  if (!http) {
+    return tl::unexpected(http.error());
+  }
+  http_ = std::move(*http);
+  Log(LogLevel::kInfo, "serving", {{"address", http_->url()}});
+  if (options_.healthz_address.empty()) {
+    return {};
+  }
+  server::ServerOptions plain;
+  plain.address = options_.healthz_address;
+  auto healthz = server::HttpServer::Start(plain, HealthRoutes(endpoints));
+  if (!healthz) {
+    return tl::unexpected(healthz.error());
+  }
+  healthz_ = std::move(*healthz);
+  Log(LogLevel::kInfo, "serving_health", {{"address", healthz_->url()}});
+  return {};
+}
+
+void Scheduler::StartLink() {
+  Link::Handlers handlers;
+  handlers.to_core = [this](Message message) { mailbox_.Post(std::move(message)); };
+  handlers.readiness = [this](const Readiness& readiness) { readiness_.Set(readiness); };
+  handlers.lost = [this](std::string_view why) {
+    Log(LogLevel::kError, "lease_lost", {{"why", why}});
+    mailbox_.Post([this](Core&, Time) { End(kFailed); });
+  };
+  handlers.hopeless = [this](const kube::ApiError& error) {
+    Log(LogLevel::kError, "cannot_start", {{"error", error.message}});
+    mailbox_.Post([this](Core&, Time) { End(kFailed); });
+  };
+  transport_->Run([&] {
+    link_ = std::make_unique<Link>(*transport_, options_, identity_, metrics_, std::move(handlers));
+    link_->Start();
+    WatchConfig();
+  });
+}
+
+void Scheduler::Loop() {
+  while (!ending_) {
+    const Time wake = core_->next_wake();
+    const Duration left = wake.set() ? wake - clock_.Now() : kNap;
+    for (Message& message : mailbox_.Take(std::clamp(left, Duration{}, kNap))) {
+      message(*core_, clock_.Now());
+    }
+    auto effects = std::make_shared<Effects>(core_->Step(clock_.Now()));
+    if (!effects->empty()) {
+      transport_->Post([this, effects] { link_->CarryOut(*effects); });
+    }
+  }
+}
+
+void Scheduler::End(int code) {
+  if (!ending_) {
+    exit_code_ = code;
+  }
+  ending_ = true;
+  core_->StopDeciding();
+}
+
+void Scheduler::Stop() {
+  Log(LogLevel::kInfo, "stopping", {{"binds_under_way", core_->binds_under_way()}});
+  healthz_.reset();
+  http_.reset();
+  const auto stopped = std::make_shared<std::promise<void>>();
+  transport_->Post(
+      [this, stopped] { link_->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
+  stopped->get_future().wait_for(std::chrono::nanoseconds(2 * kStopLimit.ns));
+  transport_->Run([this] { link_.reset(); });
+  transport_.reset();
+}
+
+void Scheduler::WatchConfig() {
+  transport_->After(kConfigLook, [this] {
+    if (config_.Changed()) {
+      ReloadConfig();
+    }
+    WatchConfig();
+  });
+}
+
+// What cannot be used changes nothing, but is said.
+void Scheduler::ReloadConfig() {
+  Result<sched::Config> config = config_.Load();
+  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", config ? "loaded" : "refused"}});
+  if (!config) {
+    Log(LogLevel::kError, "configuration_refused",
+        {{"error", config.error().message}, {"kept", "the configuration before"}});
+    link_->TellAboutUs({.warning = true,
+                        .reason = "ConfigurationRefused",
+                        .message = config.error().message + "; the one before is kept",
+                        .key = ""});
+    return;
+  }
+  Log(LogLevel::kInfo, "configuration_loaded", {{"file", config_.path()}});
+  link_->TellAboutUs(
+      {.reason = "ConfigurationLoaded", .message = config_.path() + " was read", .key = ""});
+  TellConfig(*config);
+  mailbox_.Post([config = *config](Core& core, Time) { core.SetConfig(config); });
+}
+
+void Scheduler::TellConfig(const sched::Config& config) {
+  metrics_.Set("hopwise_config_warnings", static_cast<double>(config.warnings.size()));
+  for (const std::string& warning : config.warnings) {
+    Log(LogLevel::kWarning, "configuration_warning", {{"warning", warning}});
+    transport_->Post([this, warning] {
+      link_->TellAboutUs(
+          {.warning = true, .reason = "ConfigurationWarning", .message = warning, .key = ""});
+    });
+  }
+}
+
+Result<std::string> Scheduler::Dump() {
+  const auto own = std::make_shared<std::promise<std::string>>();
+  auto answer = own->get_future();
+  mailbox_.Post([own](Core& core, Time) { own->set_value(core.DumpText()); });
+  if (answer.wait_for(std::chrono::nanoseconds(kDumpWait.ns)) != std::future_status::ready) {
+    return Fail(ErrorCode::kIo, "the scheduling thread does not answer");
+  }
+  Result<sim::Json> parsed = sim::ParseJson(answer.get());
+  return DumpState(*transport_, parsed ? std::move(*parsed) : sim::Json::object());
+}
+
+bool Scheduler::Alive() {
+  const auto ping = std::make_shared<std::promise<void>>();
+  auto answer = ping->get_future();
+  mailbox_.Post([ping](Core&, Time) { ping->set_value(); });
+  return answer.wait_for(std::chrono::nanoseconds(kAlive.ns)) == std::future_status::ready;
+}
+
+}  // namespace
+
+int RunScheduler(const SchedulerOptions& options) {
+  SetLogSink(rt::MakeLogSink(options.log_format, STDERR_FILENO), options.log_level);
+  return Scheduler(options).Run();
+}
+
+}  // namespace hopwise::daemon

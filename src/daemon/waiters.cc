@@ -1,0 +1,151 @@
+#include "daemon/waiters.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr std::string_view kPodScheduled = "PodScheduled";
+constexpr std::string_view kUnschedulable = "Unschedulable";
+
+// Reasons that go by themselves while the members of a gang are being made.
+bool MayBeGathering(std::string_view reason) {
+  return reason == "NotEnoughTasks" || reason == "NotEnoughPodsOfTask" ||
+         reason == "PodGroupNotFound";
+}
+
+uint64_t HashOf(std::string_view reason, std::string_view message) {
+  const std::hash<std::string_view> hash;
+  return hash(reason) * 31 + hash(message);
+}
+
+Patch ConditionPatch(const cluster::PodRecord& pod, const std::string& message, bool moves,
+                     Time now) {
+  sim::Json condition = {{"type", kPodScheduled},
+                         {"status", "False"},
+                         {"reason", kUnschedulable},
+                         {"message", message}};
+  if (moves) {
+    condition["lastTransitionTime"] = FormatRfc3339(now);
+  }
+  const sim::Json body = {{"metadata", {{"uid", pod.uid}}},
+                          {"status", {{"conditions", sim::Json::array({std::move(condition)})}}}};
+  return {
+      kube::kPods, {pod.ns, pod.name, pod.uid}, "status", kube::kStrategicPatch, sim::Dump(body)};
+}
+
+}  // namespace
+
+void Waiters::SeePod(PodId id, const api::Pod& pod) {
+  const auto at = std::ranges::find(pod.conditions, kPodScheduled, &api::Condition::type);
+  if (at == pod.conditions.end()) {
+    shown_.erase(id);
+    return;
+  }
+  shown_[id] = {HashOf(at->reason, at->message), at->status == "False"};
+}
+
+void Waiters::SetDue(GangId id, Gang& gang, Time due) {
+  if (gang.due.set()) {
+    due_.erase({gang.due, id});
+  }
+  gang.due = due;
+  if (due.set()) {
+    due_.emplace(due, id);
+  }
+}
+
+void Waiters::Forget(GangId gang) {
+  if (const auto at = gangs_.find(gang); at != gangs_.end()) {
+    SetDue(gang, at->second, {});
+    gangs_.erase(at);
+  }
+}
+
+void Waiters::Report(const cluster::State& state, const sched::GangReport& report, Time now,
+                     Effects& effects) {
+  const GangId id = report.gang;
+  const cluster::Gang& gang = state.gang(id);
+  if (report.waiting == 0 && gang.invalid.empty()) {
+    Forget(id);
+    return;
+  }
+  if (const auto at = gangs_.find(id); at != gangs_.end() && at->second.sequence != gang.sequence) {
+    Forget(id);
+  }
+  Gang& mine = gangs_[id];
+  mine.sequence = gang.sequence;
+  mine.latest = {report.reason.empty() ? "NotEnoughResources" : report.reason, report.message,
+                 report.verdict == sched::Verdict::kQueueLimit};
+  const bool other_reason = !mine.said || mine.told.reason != mine.latest.reason;
+  if (other_reason && !MayBeGathering(mine.latest.reason)) {
+    Say(state, id, mine, now, effects);
+    return;
+  }
+  if (other_reason) {
+    SetDue(id, mine, mine.due.set() ? mine.due : now + kGather);
+  } else {
+    const bool other_words = mine.told.message != mine.latest.message;
+    SetDue(id, mine, other_words ? mine.told_at + kRetell : Time());
+  }
+  if (mine.due.set() && mine.due <= now) {
+    Say(state, id, mine, now, effects);
+  } else if (mine.said) {
+    TellPods(state, id, mine.told, now, effects);  // members that came since
+  }
+}
+
+void Waiters::Say(const cluster::State& state, GangId id, Gang& gang, Time now, Effects& effects) {
+  SetDue(id, gang, {});
+  gang.told = gang.latest;
+  gang.told_at = now;
+  gang.said = true;
+  TellPods(state, id, gang.told, now, effects);
+}
+
+void Waiters::TellPods(const cluster::State& state, GangId id, const Words& words, Time now,
+                       Effects& effects) {
+  const uint64_t hash = HashOf(kUnschedulable, words.message);
+  for (const PodId pod_id : state.gang(id).pods) {
+    const cluster::PodRecord& pod = state.pod(pod_id);
+    if (pod.state != cluster::PodState::kPending) {
+      continue;
+    }
+    Shown& shown = shown_[pod_id];
+    if (shown.hash == hash && shown.is_false) {
+      continue;
+    }
+    effects.patches.push_back(ConditionPatch(pod, words.message, !shown.is_false, now));
+    effects.events.push_back(
+        {{"v1", "Pod", pod.ns, pod.name, pod.uid},
+         {.warning = true, .reason = "FailedScheduling", .message = words.message, .key = ""}});
+    shown = {hash, true};
+  }
+}
+
+void Waiters::Wake(const cluster::State& state, Time now, Effects& effects,
+                   std::vector<GangId>& told) {
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const GangId id = due_.begin()->second;
+    Say(state, id, gangs_.at(id), now, effects);
+    told.push_back(id);
+  }
+}
+
+const Waiters::Words* Waiters::WordsOf(GangId gang) const {
+  const auto at = gangs_.find(gang);
+  return at == gangs_.end() || !at->second.said ? nullptr : &at->second.told;
+}
+
+std::map<std::string, int64_t> Waiters::CountByReason() const {
+  std::map<std::string, int64_t> counts;
+  for (const auto& [id, gang] : gangs_) {
+    ++counts[gang.latest.reason];
+  }
+  return counts;
+}
+
+}  // namespace hopwise::daemon

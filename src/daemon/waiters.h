@@ -1,0 +1,79 @@
+// Tells the members of waiting gangs why they wait: a PodScheduled condition and an Event each, and
+// the words for their PodGroup.
+//
+// A new reason is told at once, other words for the same reason at most every kRetell, and a gang
+// whose members are only just being made is left alone for kGather. A pod that shows the words
+// already, told by whoever led before, is not told again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/core.h"
+#include "base/time.h"
+#include "cluster/state.h"
+#include "daemon/effects.h"
+#include "sched/plan.h"
+
+namespace hopwise::daemon {
+
+// While room comes and goes the numbers in a reason change all the time; people read slower.
+inline constexpr Duration kRetell = Seconds(10);
+// Members of one gang are made within this, as a rule; until then "3 of 512 members" is no news.
+inline constexpr Duration kGather = Seconds(2);
+
+class Waiters {
+ public:
+  struct Words {
+    std::string reason, message;
+    bool limit = false;  // its queue has no share left
+  };
+
+  // As last decided. Nothing of it waits: its words are dropped.
+  void Report(const cluster::State& state, const sched::GangReport& report, Time now,
+              Effects& effects);
+  void Forget(GangId gang);
+  // What was put off and is due. The gangs told now are appended to `told`.
+  void Wake(const cluster::State& state, Time now, Effects& effects, std::vector<GangId>& told);
+  // When Wake is next of use; not set when nothing is put off.
+  [[nodiscard]] Time next_wake() const { return due_.empty() ? Time() : due_.begin()->first; }
+
+  // What the gang was last told; nullptr when nothing (of it) waits or nothing was said yet.
+  [[nodiscard]] const Words* WordsOf(GangId gang) const;
+  [[nodiscard]] size_t size() const { return gangs_.size(); }
+  // Waiting gangs by reason, as last decided.
+  [[nodiscard]] std::map<std::string, int64_t> CountByReason() const;
+
+  // Takes note of the condition that a pod shows.
+  void SeePod(PodId id, const api::Pod& pod);
+  void LosePod(PodId id) { shown_.erase(id); }
+
+ private:
+  struct Gang {
+    uint64_t sequence = 0;  // tells it from a later gang of the same id
+    Words latest, told;
+    Time due;  // when `latest` is to be told; not set when it was. The same as in due_
+    Time told_at;
+    bool said = false;
+  };
+  struct Shown {
+    uint64_t hash = 0;      // of reason and message
+    bool is_false = false;  // the condition's status: lastTransitionTime moves only with it
+  };
+
+  void SetDue(GangId id, Gang& gang, Time due);
+  void Say(const cluster::State& state, GangId id, Gang& gang, Time now, Effects& effects);
+  // Those of its members that show other words.
+  void TellPods(const cluster::State& state, GangId id, const Words& words, Time now,
+                Effects& effects);
+
+  std::map<GangId, Gang> gangs_;
+  std::set<std::pair<Time, GangId>> due_;
+  std::map<PodId, Shown> shown_;
+};
+
+}  // namespace hopwise::daemon

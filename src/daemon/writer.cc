@@ -1,0 +1,116 @@
+#include "daemon/writer.h"
+
+#include <utility>
+
+#include "sim/json.h"
+
+namespace hopwise::daemon {
+namespace {
+
+std::string PathOf(const Patch& patch) {
+  return kube::ObjectPath(patch.resource, patch.object.ns, patch.object.name, patch.subresource);
+}
+
+std::string NameOf(const ObjectName& object) {
+  return object.ns.empty() ? object.name : object.ns + "/" + object.name;
+}
+
+}  // namespace
+
+Writer::Writer(kube::Transport& transport, std::function<bool()> may_write, Patched patched,
+               QueueCreated queue_created, int at_once)
+    : transport_(transport),
+      may_write_(std::move(may_write)),
+      patched_(std::move(patched)),
+      queue_created_(std::move(queue_created)),
+      at_once_(at_once) {}
+
+void Writer::Write(Patch patch) {
+  const std::string key = PathOf(patch);
+  const auto at = jobs_.find(key);
+  if (at == jobs_.end()) {
+    jobs_[key].patch = std::move(patch);
+    queue_.push_back(key);
+  } else if (at->second.sent) {
+    at->second.next = std::move(patch);
+    at->second.replaced = true;
+  } else {
+    at->second.patch = std::move(patch);
+  }
+  Pump();
+}
+
+void Writer::Pump() {
+  while (!queue_.empty() && under_way_ < at_once_) {
+    const std::string key = queue_.front();
+    queue_.pop_front();
+    if (may_write_()) {
+      Send(key);
+      continue;
+    }
+    const auto at = jobs_.find(key);
+    const Patch patch = std::move(at->second.patch);
+    jobs_.erase(at);
+    patched_(patch, NotLeading());
+  }
+}
+
+void Writer::Send(const std::string& key) {
+  Job& job = jobs_.at(key);
+  job.sent = true;
+  ++job.tries;
+  ++under_way_;
+  kube::Request request;
+  request.method = kube::Method::kPatch;
+  request.path = key;
+  request.content_type = job.patch.content_type;
+  request.body = job.patch.body;
+  const kube::Resource resource = job.patch.resource;
+  const std::string name = NameOf(job.patch.object);
+  transport_.Send(std::move(request), [this, key, resource, name](kube::Response&& response) {
+    --under_way_;
+    Answered(key, kube::ErrorOf(response, "patch", resource, name));
+    Pump();
+  });
+}
+
+void Writer::Answered(const std::string& key, const kube::ApiError& error) {
+  const auto at = jobs_.find(key);
+  Job& job = at->second;
+  if (error.retriable() && !job.replaced && job.tries < kWriteTries) {
+    job.sent = false;
+    transport_.After(job.backoff.Next(transport_.Random()), [this, key] {
+      queue_.push_back(key);
+      Pump();
+    });
+    return;
+  }
+  const Patch patch = std::move(job.patch);
+  const bool again = job.replaced;
+  Patch next = std::move(job.next);
+  jobs_.erase(at);
+  patched_(patch, error);
+  if (again) {
+    Write(std::move(next));
+  }
+}
+
+void Writer::CreateQueue(const std::string& name) {
+  if (!may_write_()) {
+    queue_created_(name, NotLeading());
+    return;
+  }
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = kube::CollectionPath(kube::kQueues);
+  request.content_type = kube::kJsonType;
+  request.body = sim::Dump({{"apiVersion", "scheduling.volcano.sh/v1beta1"},
+                            {"kind", "Queue"},
+                            {"metadata", {{"name", name}}},
+                            {"spec", {{"weight", 1}, {"reclaimable", name != "root"}}}});
+  transport_.Send(std::move(request), [this, name](kube::Response&& response) {
+    queue_created_(name, kube::ErrorOf(response, "create", kube::kQueues, name));
+  });
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,43 @@
+// The resources we read and write, and the paths they live at.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hopwise::kube {
+
+struct Resource {
+  std::string_view group;  // "" is core
+  std::string_view version;
+  std::string_view plural;
+  std::string_view kind;
+  bool namespaced = true;
+
+  friend bool operator==(const Resource&, const Resource&) = default;
+};
+
+inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
+inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
+inline constexpr Resource kEvents{"", "v1", "events", "Event"};
+inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
+                                           "PriorityClass", false};
+inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
+inline constexpr Resource kPodGroups{"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"};
+inline constexpr Resource kPluginPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups",
+                                           "PodGroup"};
+inline constexpr Resource kQueues{"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false};
+inline constexpr Resource kHyperNodes{"topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode",
+                                      false};
+
+// "/api/v1/pods", "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups": of all namespaces
+// where `ns` is "".
+std::string CollectionPath(const Resource& resource, std::string_view ns = "");
+// "/api/v1/namespaces/ml/pods/a", "…/a/status" with the subresource.
+std::string ObjectPath(const Resource& resource, std::string_view ns, std::string_view name,
+                       std::string_view subresource = "");
+// "podgroups.scheduling.volcano.sh", as RBAC and error messages name it.
+std::string ResourceName(const Resource& resource);
+// Percent-encoding for one value of a query or one segment of a path.
+std::string UrlEscape(std::string_view text);
+
+}  // namespace hopwise::kube

@@ -1,0 +1,98 @@
+// Clocks, mailbox, signals and log lines.
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "rt/clock.h"
+#include "rt/log_sink.h"
+#include "rt/mailbox.h"
+#include "rt/signals.h"
+
+namespace hopwise::rt {
+namespace {
+
+TEST(Clock, MonotonicNeverGoesBackAndWallIsAfter2026) {
+  const Time first = MonotonicNow();
+  EXPECT_LE(first, MonotonicNow());
+  EXPECT_EQ(FormatRfc3339(WallNow()).substr(0, 2), "20");
+  EXPECT_GT(WallNow(), ParseRfc3339("2026-01-01T00:00:00Z").value());
+}
+
+TEST(Clock, KnowsWhatTheProcessUses) {
+  EXPECT_GT(ResidentBytes(), 1 << 20);
+  EXPECT_GE(CpuUsed().ns, 0);
+}
+
+TEST(Mailbox, KeepsTheOrderOfEachSenderAndLosesNothing) {
+  constexpr int kEach = 2000;
+  Mailbox<std::pair<int, int>> mailbox;
+  std::vector<std::thread> senders;
+  for (int sender = 0; sender < 3; ++sender) {
+    senders.emplace_back([&mailbox, sender] {
+      for (int i = 0; i < kEach; ++i) {
+        mailbox.Post({sender, i});
+      }
+    });
+  }
+  std::array<int, 3> next{};
+  for (int taken = 0; taken < 3 * kEach;) {
+    const auto messages = mailbox.Take(Seconds(10));
+    ASSERT_FALSE(messages.empty()) << "after " << taken;
+    for (const auto& [sender, i] : messages) {
+      ASSERT_EQ(i, next.at(static_cast<size_t>(sender))++);
+      ++taken;
+    }
+  }
+  for (std::thread& sender : senders) {
+    sender.join();
+  }
+  EXPECT_TRUE(mailbox.Take(Duration{}).empty());
+}
+
+TEST(Signals, ArriveAsCallsOnAThreadOfTheirOwn) {
+  std::promise<std::pair<int, std::thread::id>> got;
+  const Signals signals({SIGUSR1},
+                        [&](int signal) { got.set_value({signal, std::this_thread::get_id()}); });
+  kill(getpid(), SIGUSR1);
+  auto future = got.get_future();
+  ASSERT_EQ(future.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  const auto [signal, thread] = future.get();
+  EXPECT_EQ(signal, SIGUSR1);
+  EXPECT_NE(thread, std::this_thread::get_id());
+}
+
+// What a sink writes for one record, its time replaced by T.
+std::string LineOf(LogFormat format) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const LogSink sink = MakeLogSink(format, ends[1]);
+  const std::vector<LogField> fields = {{"gang", "ml/a b\n\"c\""}, {"pods", 16}};
+  sink(LogRecord{LogLevel::kWarning, "gang_waits", fields});
+  std::array<char, 512> buffer{};
+  const ssize_t n = read(ends[0], buffer.data(), buffer.size());
+  close(ends[0]);
+  close(ends[1]);
+  std::string line(buffer.data(), static_cast<size_t>(n));
+  const size_t at = line.find("20");
+  return line.replace(at, std::string("2026-01-02T03:04:05.678Z").size(), "T");
+}
+
+TEST(LogSink, TextIsOneAlignedLine) {
+  EXPECT_EQ(LineOf(LogFormat::kText), "T warning gang_waits gang=\"ml/a b\\n\\\"c\\\"\" pods=16\n");
+}
+
+TEST(LogSink, JsonIsOneObjectWithNumbersAsNumbers) {
+  EXPECT_EQ(LineOf(LogFormat::kJson), R"({"time":"T","level":"warning","event":"gang_waits",)"
+                                      R"("gang":"ml/a b\u000a\"c\"","pods":16})"
+                                      "\n");
+}
+
+}  // namespace
+}  // namespace hopwise::rt
