@@ -17,17 +17,10 @@ from hopcluster import Cluster, HopwiseScheduler, Options  # noqa: E402
 from hopcluster import binaries  # noqa: E402
 from hopcluster.cluster import SCHEDULER_ACCOUNT  # noqa: E402
 from hopcluster.credentials import User as Account  # noqa: E402
-from support import HOPWISE, LEASE, USUAL_FLAGS, User, client_of, eventually  # noqa: E402
+from support import HOPWISE, USUAL_FLAGS, User, client_of, eventually, free_lease  # noqa: E402
 from witness import Witness  # noqa: E402
 
 _numbers = itertools.count(1)
-
-
-def free_lease(plane: Cluster) -> None:
-    """What a killed leader left, so that the next scheduler need not wait for it to expire."""
-    api_version, kind, name, namespace = LEASE
-    meta = {"name": name, "namespace": namespace}
-    plane.api.delete({"apiVersion": api_version, "kind": kind, "metadata": meta})
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +119,8 @@ def witness(plane):
 def pytest_runtest_makereport(item, call):
     """A failed test shows the last lines of the schedulers' logs."""
     report = (yield).get_result()
-    if report.when == "call" and report.failed and "plane" in item.funcargs:
-        for each in item.funcargs["plane"].schedulers[-2:]:
+    planes = [each for each in item.funcargs.values() if isinstance(each, Cluster)]
+    if report.when == "call" and report.failed:
+        for each in [one for plane in planes for one in plane.schedulers[-2:]]:
             tail = "\n".join(each.log().splitlines()[-20:])
             report.sections.append((f"log of {each.name}", tail))

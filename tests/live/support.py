@@ -175,6 +175,8 @@ class User:
         batch = list(items)
         for item in batch:
             item["metadata"].update(self._where(item["kind"]))
+        # The server ends connections that lay idle for long, and a POST is not sent twice.
+        self.plane.api.forget_connections()
         self.plane.create(batch)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
@@ -445,6 +447,13 @@ def cpu_seconds(pid: int) -> float:
     """User and system time that a process has used."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_lease(plane: Cluster) -> None:
+    """What a killed leader left, so that the next scheduler need not wait for it to expire."""
+    api_version, kind, name, namespace = LEASE
+    meta = {"name": name, "namespace": namespace}
+    plane.api.delete({"apiVersion": api_version, "kind": kind, "metadata": meta})
 
 
 def holder(user: User) -> str:
