@@ -273,7 +273,7 @@ TEST_F(CoreTest, AGangWhoseMembersAreBeingMadeIsLeftAloneForAWhile) {
   Lead();
   MakeGang("slow", 2, 4);
   EXPECT_EQ(CountEvents(Step(), "FailedScheduling"), 0);
-  EXPECT_EQ(core_.next_wake(), now_ + Seconds(1)) << "the queue's counters come first";
+  EXPECT_EQ(core_.next_wake(), now_ + kGather);
   EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 0);
   EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 2);
 }
@@ -425,6 +425,10 @@ TEST_F(CoreTest, AQueueShowsWhatIsAllocatedAndWhoWaits) {
   Lead();
   MakeGang("train", 2, 2);
   const Effects placed = Step();
+  EXPECT_EQ(sim::Number(PatchOf(placed, "default"), {"status", "pending"}, 0), 1);
+  for (const Patch& patch : placed.patches) {
+    core_.PatchEnded(patch, {}, now_);
+  }
   for (const BindPod& bind : placed.binds) {
     Confirm(bind, MakePod(bind.pod.name, "train"));
   }
