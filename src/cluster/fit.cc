@@ -13,8 +13,6 @@
 namespace hopwise::cluster {
 namespace {
 
-// Nodes handled at a time, so that the intermediate counts stay in the first-level cache.
-constexpr size_t kBlock = 2048;
 // Up to this many pods per node the fit is counted by comparisons, which vectorise; above it by
 // multiplication.
 constexpr int64_t kCompareUpTo = 4;
@@ -492,8 +490,8 @@ std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tr
   ShapeFit empty;
   empty.fit.resize(nodes);
   const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
-  for (size_t lo = 0; lo < nodes; lo += kBlock) {
-    const size_t n = std::min(kBlock, nodes - lo);
+  for (size_t lo = 0; lo < nodes; lo += Columns::kZone) {
+    const size_t n = std::min(Columns::kZone, nodes - lo);
     uint16_t* counts = empty.fit.data() + lo;
     for (size_t i = 0; i < n; ++i) {
       // A port in use is no lasting obstacle, so only traits count here.

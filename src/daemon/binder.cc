@@ -26,8 +26,6 @@ std::string EvictionBody(const ObjectName& pod) {
                     {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}});
 }
 
-std::string NameOf(const ObjectName& object) { return object.ns + "/" + object.name; }
-
 }  // namespace
 
 Binder::Binder(kube::Transport& transport, kube::EventRecorder& events, Remaining remaining,
@@ -112,9 +110,7 @@ void Binder::Answered(const std::string& uid, const kube::ApiError& error) {
   if (at == jobs_.end()) {
     return;  // cancelled; should it be bound, the watch says so
   }
-  if (error.ok()) {
-    Finish(uid, error, true);
-  } else if (error.failure == kube::Failure::kConflict) {
+  if (error.failure == kube::Failure::kConflict) {
     Verify(uid, error);
   } else if (error.retriable() && at->second.tries < kBindTries) {
     Again(uid);

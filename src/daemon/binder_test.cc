@@ -36,7 +36,7 @@ class BinderTest : public ::testing::Test {
     };
   }
 
-  static BindPod Pod(const std::string& name) { return {{"ml", name, "uid-" + name}, "n1", ""}; }
+  static BindPod Pod(const std::string& name) { return {{"ml", name, "uid-" + name}, "n1"}; }
   int CountSent(std::string_view part) const {
     int count = 0;
     for (const auto& sent : transport_.sent()) {

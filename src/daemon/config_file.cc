@@ -1,36 +1,20 @@
 #include "daemon/config_file.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <optional>
-#include <sstream>
+#include <utility>
+
+#include "rt/files.h"
 
 namespace hopwise::daemon {
-namespace {
-
-std::optional<std::string> ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf() || file.peek() == std::ifstream::traits_type::eof())) {
-    return std::nullopt;
-  }
-  return text.str();
-}
-
-}  // namespace
 
 Result<sched::Config> ConfigFile::Load() {
   if (path_.empty()) {
     return sched::DefaultConfig();
   }
-  errno = 0;
-  const std::optional<std::string> text = ReadAll(path_);
+  Result<std::string> text = rt::ReadSmallFile(path_, kMostConfigBytes);
   if (!text) {
-    return Fail(ErrorCode::kIo, path_ + ": cannot be read: " +
-                                    (errno == 0 ? "no regular file" : std::strerror(errno)));
+    return tl::unexpected(text.error());
   }
-  content_ = *text;
+  content_ = std::move(*text);
   Result<sched::Config> config = sched::ParseConfig(content_);
   return config ? std::move(config) : tl::unexpected(config.error().Prefix(path_));
 }
@@ -39,7 +23,7 @@ bool ConfigFile::Changed() const {
   if (path_.empty()) {
     return false;
   }
-  const std::optional<std::string> text = ReadAll(path_);
+  const Result<std::string> text = rt::ReadSmallFile(path_, kMostConfigBytes);
   return text && *text != content_;
 }
 

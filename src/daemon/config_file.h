@@ -15,12 +15,15 @@ namespace hopwise::daemon {
 // costs nothing that could be measured.
 inline constexpr Duration kConfigLook = Seconds(1);
 
+// A ConfigMap holds a MiB at most.
+inline constexpr size_t kMostConfigBytes = size_t{16} << 20U;
+
 class ConfigFile {
  public:
   // "" stands for the built-in default, which never changes.
   explicit ConfigFile(std::string path) : path_(std::move(path)) {}
 
-  // Reads and parses. The error begins with the path.
+  // Reads and parses. The error names the path.
   Result<sched::Config> Load();
   // Whether the content is another one than last read; a file that cannot be read just now is not.
   [[nodiscard]] bool Changed() const;

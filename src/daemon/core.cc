@@ -1,7 +1,7 @@
 #include "daemon/core.h"
 
 #include <algorithm>
-#include <array>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -40,6 +40,15 @@ bool IsDeleted(const kube::WatchEvent& event) {
   return event.type == kube::WatchEvent::Type::kDeleted;
 }
 
+// What of a queue decides whether gangs are admitted; its counters, which we write ourselves every
+// second, do not.
+std::tuple<bool, bool, std::string> StandingOf(const cluster::State& state,
+                                               const std::string& name) {
+  const QueueId id = state.FindQueue(name);
+  return id.valid() ? std::tuple(true, state.queue(id).open, state.queue(id).parent_name)
+                    : std::tuple(false, false, std::string());
+}
+
 Time Earlier(Time a, Time b) { return !a.set() ? b : !b.set() ? a : std::min(a, b); }
 
 }  // namespace
@@ -68,6 +77,7 @@ void Core::Observe(const kube::Resource& resource, kube::WatchEvent&& event, Tim
   } else if (resource == kube::kPodGroups || resource == kube::kPluginPodGroups) {
     ObservePodGroup(std::move(event), resource == kube::kPluginPodGroups);
   } else if (resource == kube::kQueues) {
+    const auto before = StandingOf(*state_, meta.name);
     if (deleted) {
       state_->RemoveQueue(meta.name);
       queues_.Remove(meta.name);
@@ -75,8 +85,8 @@ void Core::Observe(const kube::Resource& resource, kube::WatchEvent&& event, Tim
       state_->Apply(event.decoded.object);
       queues_.Apply(As<api::Queue>(event));
     }
-    for (size_t g = 0; g < state_->gang_slots(); ++g) {
-      Touch(GangId(g));  // a queue that opens admits its gangs
+    if (StandingOf(*state_, meta.name) != before) {
+      TouchAll();  // a queue that opens admits its gangs
     }
   } else if (resource == kube::kHyperNodes && deleted) {
     state_->RemoveHyperNode(meta.name);
@@ -84,6 +94,12 @@ void Core::Observe(const kube::Resource& resource, kube::WatchEvent&& event, Tim
     state_->RemovePriorityClass(meta.name);
   } else if (!deleted) {
     state_->Apply(event.decoded.object);
+  }
+}
+
+void Core::TouchAll() {
+  for (size_t g = 0; g < state_->gang_slots(); ++g) {
+    Touch(GangId(g));
   }
 }
 
@@ -106,7 +122,6 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   }
   if (known && (IsDeleted(event) || old_uid != meta.uid)) {
     waiters_.LosePod(id);
-    scheduler_of_.erase(old_uid);
     failures_.erase(old_uid);
     if (binding_.erase(old_uid) > 0) {
       pending_.cancelled.push_back({meta.ns, meta.name, old_uid});
@@ -128,9 +143,6 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
     SeeBound(id, pod, now);
   } else if (record.state == cluster::PodState::kPending) {
     waiters_.SeePod(id, pod);
-    if (pod.scheduler_name != options_.scheduler_names.front()) {
-      scheduler_of_[meta.uid] = pod.scheduler_name;
-    }
   } else if (record.state == cluster::PodState::kFinished) {
     waiters_.LosePod(id);
   } else if (record.state == cluster::PodState::kAssumed && record.terminating) {
@@ -144,7 +156,6 @@ void Core::SeeBound(PodId id, const api::Pod& pod, Time now) {
   const bool ours = state_->pod(id).ours;
   if (at != binding_.end()) {
     binding_.erase(at);
-    scheduler_of_.erase(pod.meta.uid);
     return;
   }
   // Bound by whoever led before, perhaps without living on to say so.
@@ -265,7 +276,7 @@ void Core::BindEnded(const BindResult& result, Time now) {
   binding.retry = now + pause;
   retries_.emplace(binding.retry, result.pod.uid);
   Log(LogLevel::kWarning, "bind_failed",
-      {{"pod", result.pod.ns + "/" + result.pod.name},
+      {{"pod", NameOf(result.pod)},
        {"node", result.node},
        {"failures", binding.failures},
        {"again_in", FormatGoDuration(pause)},
@@ -360,7 +371,7 @@ Effects Core::Step(Time now) {
   const Time due = half_bound_.next_wake();
   if (due.set() && due <= now) {
     for (const GangId id : half_bound_.Due(*state_, now)) {
-      GiveBack(id, now, effects);
+      GiveBack(id, effects);
     }
   }
   std::vector<GangId> told;
@@ -433,11 +444,7 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
   for (const sched::Bind& bind : report.binds) {
     const cluster::PodRecord& pod = state_->pod(bind.pod);
     const std::string& node = state_->node(bind.node).name;
-    const auto other = scheduler_of_.find(pod.uid);
-    effects.binds.push_back(
-        {{pod.ns, pod.name, pod.uid},
-         node,
-         other == scheduler_of_.end() ? options_.scheduler_names.front() : other->second});
+    effects.binds.push_back({{pod.ns, pod.name, pod.uid}, node});
     if (options_.dry_run) {
       Log(LogLevel::kInfo, "would_bind", {{"pod", pod.ns + "/" + pod.name}, {"node", node}});
       continue;
@@ -461,11 +468,8 @@ void Core::Warn(const cluster::Gang& gang, const std::string& reason, const std:
 }
 
 kube::ObjectReference Core::ReferenceTo(const cluster::Gang& gang) const {
-  if (groups_.ShownOf(gang) != nullptr) {
-    const kube::Resource& resource =
-        gang.scheduler_plugins ? kube::kPluginPodGroups : kube::kPodGroups;
-    return {fmt::format("{}/{}", resource.group, resource.version), "PodGroup", gang.ns, gang.name,
-            gang.uid};
+  if (const api::PodGroup* shown = groups_.ShownOf(gang); shown != nullptr) {
+    return daemon::ReferenceTo(*shown);
   }
   if (gang.pods.empty()) {
     return {};
@@ -475,7 +479,7 @@ kube::ObjectReference Core::ReferenceTo(const cluster::Gang& gang) const {
 }
 
 // Members that somebody makes anew are evicted; the others stay, as nobody would bring them back.
-void Core::GiveBack(GangId id, Time now, Effects& effects) {
+void Core::GiveBack(GangId id, Effects& effects) {
   const cluster::Gang& gang = state_->gang(id);
   const std::string why =
       fmt::format("its gang was not completed within {}", FormatGoDuration(half_bound_.deadline()));
@@ -505,7 +509,6 @@ void Core::GiveBack(GangId id, Time now, Effects& effects) {
          effects);
   }
   Touch(id);
-  static_cast<void>(now);
 }
 
 void Core::EndAvoidance(Time now) {
@@ -558,9 +561,8 @@ std::string Core::DumpText() {
   }
   sim::Json binding = sim::Json::array();
   for (const auto& [uid, bind] : binding_) {
-    binding.push_back({{"pod", bind.pod.ns + "/" + bind.pod.name},
-                       {"node", bind.node},
-                       {"failures", bind.failures}});
+    binding.push_back(
+        {{"pod", NameOf(bind.pod)}, {"node", bind.node}, {"failures", bind.failures}});
   }
   const sched::Counters& counters = scheduler_->counters();
   return sim::Dump({{"deciding", deciding()},

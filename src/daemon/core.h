@@ -103,11 +103,12 @@ class Core {
   void SeeBound(PodId id, const api::Pod& pod, Time now);
   void SeeRefused(const api::Pod& pod, Time now);
   void Touch(GangId gang);
+  void TouchAll();
   void Decide(Time now, Effects& effects);
   void CarryOut(const sched::GangReport& report, Time now, Effects& effects);
   void Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
             Effects& effects);
-  void GiveBack(GangId id, Time now, Effects& effects);
+  void GiveBack(GangId id, Effects& effects);
   void RetryFailed(Time now);
   void Forget(const std::string& ns, const std::string& name, const std::string& uid);
   void EndAvoidance(Time now);
@@ -128,8 +129,6 @@ class Core {
   bool dirty_ = true;  // something changed since the last decision
   uint64_t runs_ = 0;
   std::map<std::string, Binding> binding_;  // by uid: assumed, not seen bound
-  std::map<std::string, std::string>
-      scheduler_of_;  // by uid, of pods that wait, where not the first
   std::set<GangId> touched_;
   std::set<std::pair<Time, std::string>> retries_;  // (Binding::retry, uid)
   std::map<std::string, int> failures_;  // by uid: binds that failed, of pods that wait again

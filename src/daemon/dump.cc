@@ -101,9 +101,7 @@ Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource,
     if (!list) {
       return tl::unexpected(list.error());
     }
-    const std::string version = resource.group.empty()
-                                    ? std::string(resource.version)
-                                    : fmt::format("{}/{}", resource.group, resource.version);
+    const std::string version = kube::ApiVersionOf(resource);
     for (const sim::Json& item : sim::List(*list, {"items"})) {
       sim::Json pruned = Prune(item);
       pruned["apiVersion"] = version;

@@ -4,6 +4,10 @@
 
 namespace hopwise::daemon {
 
+std::string NameOf(const ObjectName& object) {
+  return object.ns.empty() ? object.name : object.ns + "/" + object.name;
+}
+
 Tell ScheduledEvent(const ObjectName& pod, const std::string& node) {
   return {{"v1", "Pod", pod.ns, pod.name, pod.uid},
           {.reason = "Scheduled",

@@ -15,13 +15,13 @@ namespace hopwise::daemon {
 struct ObjectName {
   std::string ns, name, uid;
 };
+// "ml/a"; "root" for what has no namespace.
+std::string NameOf(const ObjectName& object);
 
 // One Binding, with the uid as precondition.
 struct BindPod {
   ObjectName pod;
   std::string node;
-  // What an Event about the pod refers to, and who says so.
-  std::string scheduler;
 };
 
 // Through the eviction API; told by an Event.

@@ -110,9 +110,6 @@ void Link::Watch(const kube::Resource& resource, bool optional) {
   handlers.trouble = [this, resource, optional](const kube::ApiError& error) {
     Trouble(resource, optional, error);
   };
-  handlers.bad = [](std::string_view what) {
-    Log(LogLevel::kWarning, "bad_object", {{"error", what}});
-  };
   Source& source = sources_[kube::ResourceName(resource)];
   source.reflector = std::make_unique<kube::Reflector>(
       transport_, resource, kube::Reflector::Options(), std::move(handlers));
@@ -159,7 +156,7 @@ void Link::Trouble(const kube::Resource& resource, bool optional, const kube::Ap
 void Link::LookWhetherSynced() {
   const bool all = std::ranges::all_of(
       sources_, [](const auto& entry) { return entry.second.listed || entry.second.missing; });
-  if (all && sources_.size() == 7 && !once_synced_) {
+  if (all && !once_synced_) {
     once_synced_ = true;
     Log(LogLevel::kInfo, "caches_synced");
   }

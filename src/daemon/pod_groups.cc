@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cluster/pod_group_phase.h"
+#include "sched/reasons.h"
 #include "sim/json.h"
 
 namespace hopwise::daemon {
@@ -14,18 +16,11 @@ namespace {
 
 constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr std::string_view kScheduled = "Scheduled";
-constexpr std::string_view kScheduledReason = "tasks in gang are ready to be scheduled";
-
-struct MemberCounts {
-  int32_t total = 0, bound = 0, running = 0, succeeded = 0, failed = 0;
-  [[nodiscard]] int32_t finished() const { return succeeded + failed; }
-  [[nodiscard]] int32_t scheduled() const { return bound + finished(); }
-};
 
 // Only what the API server has confirmed counts: a phase Running that a failed bind takes back
 // would make a gang look as if it had run.
-MemberCounts CountMembers(const cluster::State& state, const cluster::Gang& gang) {
-  MemberCounts counts;
+cluster::MemberCounts CountMembers(const cluster::State& state, const cluster::Gang& gang) {
+  cluster::MemberCounts counts;
   for (const PodId id : gang.pods) {
     const cluster::PodRecord& pod = state.pod(id);
     const bool finished = pod.state == cluster::PodState::kFinished;
@@ -36,45 +31,6 @@ MemberCounts CountMembers(const cluster::State& state, const cluster::Gang& gang
     counts.failed += finished && !pod.succeeded ? 1 : 0;
   }
   return counts;
-}
-
-bool QueueIsOpen(const cluster::State& state, const cluster::Gang& gang) {
-  for (QueueId id = gang.queue; id.valid(); id = state.queue(id).parent) {
-    const cluster::Queue& queue = state.queue(id);
-    const bool cut = !queue.parent_name.empty() && !queue.parent.valid();
-    if (!queue.open || cut) {
-      return false;
-    }
-    if (!queue.parent.valid()) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The words of scheduling.x-k8s.io for Volcano's phases.
-std::string InWordsOf(bool scheduler_plugins, const std::string& phase) {
-  if (!scheduler_plugins) {
-    return phase;
-  }
-  return phase == "Inqueue" ? "Scheduling" : phase == "Completed" ? "Finished" : phase;
-}
-
-// Volcano's getPodGroupPhase (docs/reference/status.md), with one difference: who never ran does
-// not become Unknown.
-std::string PhaseOf(const MemberCounts& counts, bool ready, const std::string& old_phase,
-                    bool waits, bool admitted) {
-  if (ready) {
-    const bool done = counts.bound == 0 && counts.total == counts.finished();
-    return done ? "Completed" : "Running";
-  }
-  if (counts.running > 0 && (old_phase == "Running" || old_phase == "Unknown")) {
-    return waits ? "Unknown" : "Running";
-  }
-  if (counts.total == 0 && (old_phase == "Completed" || old_phase == "Finished")) {
-    return "Completed";
-  }
-  return admitted ? "Inqueue" : "Pending";
 }
 
 void RemoveCondition(std::vector<api::Condition>& conditions, std::string_view type) {
@@ -103,7 +59,7 @@ void SetCondition(std::vector<api::Condition>& conditions, std::string_view type
 }
 
 std::string PlaceWords(const sched::Location& location, const GroupStatus& status,
-                       const MemberCounts& counts) {
+                       const cluster::MemberCounts& counts) {
   if (!location.known) {
     return "";
   }
@@ -173,6 +129,10 @@ sim::Json ConditionsJson(const std::vector<api::Condition>& conditions) {
   return list;
 }
 
+const kube::Resource& ResourceOf(const api::PodGroup& object) {
+  return object.scheduler_plugins ? kube::kPluginPodGroups : kube::kPodGroups;
+}
+
 // Null where an annotation is to go.
 sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
   sim::Json changes = sim::Json::object();
@@ -193,7 +153,7 @@ sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
 // passes over annotations.
 void PushPatches(const api::PodGroup& shown, const GroupStatus& next, Effects& effects) {
   const bool plugins = shown.scheduler_plugins;
-  const kube::Resource& resource = plugins ? kube::kPluginPodGroups : kube::kPodGroups;
+  const kube::Resource& resource = ResourceOf(shown);
   const ObjectName name = {shown.meta.ns, shown.meta.name, shown.meta.uid};
   sim::Json status = {{"phase", next.phase},
                       {"running", next.running},
@@ -218,13 +178,6 @@ void PushPatches(const api::PodGroup& shown, const GroupStatus& next, Effects& e
       {resource, name, plugins ? "status" : "", kube::kMergePatch, sim::Dump(body)});
 }
 
-kube::ObjectReference ReferenceTo(const api::PodGroup& object) {
-  const kube::Resource& resource =
-      object.scheduler_plugins ? kube::kPluginPodGroups : kube::kPodGroups;
-  return {fmt::format("{}/{}", resource.group, resource.version), "PodGroup", object.meta.ns,
-          object.meta.name, object.meta.uid};
-}
-
 // What people are told when a condition appears or says something new.
 void TellConditions(const api::PodGroup& shown, const GroupStatus& next, Effects& effects) {
   for (const api::Condition& c : next.conditions) {
@@ -247,6 +200,11 @@ void TellConditions(const api::PodGroup& shown, const GroupStatus& next, Effects
 
 }  // namespace
 
+kube::ObjectReference ReferenceTo(const api::PodGroup& object) {
+  return {kube::ApiVersionOf(ResourceOf(object)), "PodGroup", object.meta.ns, object.meta.name,
+          object.meta.uid};
+}
+
 bool operator==(const GroupStatus& a, const GroupStatus& b) {
   return std::tie(a.phase, a.running, a.succeeded, a.failed, a.tier, a.domain, a.distance) ==
              std::tie(b.phase, b.running, b.succeeded, b.failed, b.tier, b.domain, b.distance) &&
@@ -257,23 +215,26 @@ GroupStatus StatusOf(cluster::State& state, GangId id, const api::PodGroup& show
                      const sched::Location& location, const Waiters::Words* words, Time now,
                      const std::string& run) {
   const cluster::Gang& gang = state.gang(id);
-  const MemberCounts counts = CountMembers(state, gang);
-  const bool ready = counts.scheduled() > 0 && counts.scheduled() >= gang.min_member;
+  const cluster::MemberCounts counts = CountMembers(state, gang);
+  const bool ready = counts.HasMinimum(gang.min_member);
   const bool waits = words != nullptr;
   const bool was_in = !shown.phase.empty() && shown.phase != "Pending";
-  const bool admitted = (was_in || QueueIsOpen(state, gang)) && !(waits && words->limit);
+  const bool admitted = was_in || !sched::QueueRefuses(state, gang);
   GroupStatus next;
-  next.phase =
-      InWordsOf(shown.scheduler_plugins, PhaseOf(counts, ready, shown.phase, waits, admitted));
-  next.running = counts.running;
-  next.succeeded = counts.succeeded;
-  next.failed = counts.failed;
+  next.phase = cluster::PodGroupPhase(counts, {.minimum = gang.min_member,
+                                               .old_phase = shown.phase,
+                                               .waits = waits,
+                                               .admitted = admitted && !(waits && words->limit),
+                                               .scheduler_plugins = shown.scheduler_plugins});
+  next.running = static_cast<int32_t>(counts.running);
+  next.succeeded = static_cast<int32_t>(counts.succeeded);
+  next.failed = static_cast<int32_t>(counts.failed);
   next.conditions = shown.conditions;
   SetPlace(state, gang, location, next);
   if (ready) {
     RemoveCondition(next.conditions, kUnschedulable);
-    SetCondition(next.conditions, kScheduled, kScheduledReason, PlaceWords(location, next, counts),
-                 now, run);
+    SetCondition(next.conditions, kScheduled, cluster::kScheduledReason,
+                 PlaceWords(location, next, counts), now, run);
   } else if (waits) {
     RemoveCondition(next.conditions, kScheduled);
     SetCondition(next.conditions, kUnschedulable, words->reason, words->message, now, run);

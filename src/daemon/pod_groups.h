@@ -43,6 +43,9 @@ struct GroupStatus {
   friend bool operator==(const GroupStatus&, const GroupStatus&);
 };
 
+// As Events about it name it.
+kube::ObjectReference ReferenceTo(const api::PodGroup& object);
+
 // `shown` is the object as it stands. `words` are what its members are told, nullptr when nothing
 // waits; `run` names the decision in transitionIDs.
 GroupStatus StatusOf(cluster::State& state, GangId gang, const api::PodGroup& shown,

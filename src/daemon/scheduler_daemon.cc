@@ -168,8 +168,8 @@ Status Scheduler::LookForRivals() {
   }
   for (const auto& [ns, name] : leases) {
     const auto answer = std::make_shared<std::promise<std::string>>();
-    transport_->Post([this, answer, ns_ = ns, name_ = name] {
-      kube::FindActiveHolder(*transport_, ns_, name_, kube::kRetryPeriod,
+    transport_->Post([this, answer, lease_ns = ns, lease_name = name] {
+      kube::FindActiveHolder(*transport_, lease_ns, lease_name, kube::kRetryPeriod,
                              [answer](std::string holder, const kube::ApiError& error) {
                                if (!error.ok() && error.failure != kube::Failure::kNotFound) {
                                  Log(LogLevel::kInfo, "lease_not_read", {{"error", error.message}});

@@ -11,10 +11,6 @@ std::string PathOf(const Patch& patch) {
   return kube::ObjectPath(patch.resource, patch.object.ns, patch.object.name, patch.subresource);
 }
 
-std::string NameOf(const ObjectName& object) {
-  return object.ns.empty() ? object.name : object.ns + "/" + object.name;
-}
-
 }  // namespace
 
 Writer::Writer(kube::Transport& transport, std::function<bool()> may_write, Patched patched,
@@ -33,7 +29,6 @@ void Writer::Write(Patch patch) {
     queue_.push_back(key);
   } else if (at->second.sent) {
     at->second.next = std::move(patch);
-    at->second.replaced = true;
   } else {
     at->second.patch = std::move(patch);
   }
@@ -77,7 +72,7 @@ void Writer::Send(const std::string& key) {
 void Writer::Answered(const std::string& key, const kube::ApiError& error) {
   const auto at = jobs_.find(key);
   Job& job = at->second;
-  if (error.retriable() && !job.replaced && job.tries < kWriteTries) {
+  if (error.retriable() && !job.next && job.tries < kWriteTries) {
     job.sent = false;
     transport_.After(job.backoff.Next(transport_.Random()), [this, key] {
       queue_.push_back(key);
@@ -86,12 +81,11 @@ void Writer::Answered(const std::string& key, const kube::ApiError& error) {
     return;
   }
   const Patch patch = std::move(job.patch);
-  const bool again = job.replaced;
-  Patch next = std::move(job.next);
+  std::optional<Patch> next = std::move(job.next);
   jobs_.erase(at);
   patched_(patch, error);
-  if (again) {
-    Write(std::move(next));
+  if (next) {
+    Write(std::move(*next));
   }
 }
 

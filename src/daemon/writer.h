@@ -5,7 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "daemon/effects.h"
@@ -39,9 +39,8 @@ class Writer {
     Patch patch;
     kube::Backoff backoff{kFirstWriteWait, kMostWriteWait};
     int tries = 0;
-    bool replaced = false;  // by `next`, which follows when this one's answer has come
-    Patch next;
     bool sent = false;
+    std::optional<Patch> next;  // follows when the answer to this one has come
   };
   void Pump();
   void Send(const std::string& key);

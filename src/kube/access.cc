@@ -9,16 +9,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "api/decode.h"
 #include "kube/credentials.h"
+#include "kube/json.h"
 
 namespace hopwise::kube {
 namespace {
-
-using Json = nlohmann::json;
 
 // Where the kubelet puts a pod's service account.
 constexpr const char* kPodFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -166,7 +164,7 @@ Result<std::unique_ptr<Config>> Parse(const std::string& path, const std::string
         "them all in KUBECONFIG, with ':' between",
         path, documents.size()));
   }
-  config->json = Json::parse(documents.front().json, nullptr, false);
+  config->json = ParseJson(documents.front().json);
   if (config->json.is_discarded()) {
     return Invalid(path + ": is no kubeconfig: cannot be read as YAML");
   }

@@ -13,19 +13,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <openssl/evp.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kube/json.h"
 #include "rt/clock.h"
+#include "rt/files.h"
 
 namespace hopwise::kube {
 namespace {
-
-using Json = nlohmann::json;
 
 // An ExecCredential is a few kilobytes; of stderr the end says what went wrong.
 constexpr size_t kMostOutput = size_t{1} << 20;
@@ -108,7 +107,7 @@ std::string ExecInfo(const Access& access) {
                      {"apiVersion", access.exec->api_version},
                      {"spec", std::move(spec)}};
   // Bytes that are not UTF-8 are replaced, where the plain form would throw.
-  return info.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return DumpJson(info);
 }
 
 // Ours, then the plugin's own, then the question; later ones win.
@@ -259,19 +258,13 @@ std::string Shown(std::string text, const ExecPlugin& exec) {
   return shown.size() <= kStderrShown ? shown : "…" + shown.substr(shown.size() - kStderrShown);
 }
 
-std::string TextOf(const Json& object, const char* name) {
-  const auto at = object.find(name);
-  const auto* text = at == object.end() ? nullptr : at->get_ptr<const std::string*>();
-  return text == nullptr ? std::string() : *text;
-}
-
 // Nothing of `output` may stand in the error.
 Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& exec) {
-  const Json answer = Json::parse(output, nullptr, false);
-  if (!answer.is_object() || TextOf(answer, "kind") != "ExecCredential") {
+  const Json answer = ParseJson(output);
+  if (!answer.is_object() || TextOf(answer, {"kind"}) != "ExecCredential") {
     return Invalid("it did not print an ExecCredential as JSON");
   }
-  if (const std::string version = TextOf(answer, "apiVersion"); version != exec.api_version) {
+  if (const std::string version = TextOf(answer, {"apiVersion"}); version != exec.api_version) {
     return Invalid(
         fmt::format("it answered in another apiVersion than {}, which the kubeconfig "
                     "names",
@@ -281,9 +274,9 @@ Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& e
   if (status == answer.end() || !status->is_object()) {
     return Invalid("its ExecCredential has no status");
   }
-  Credential credential{TrimToken(TextOf(*status, "token")),
-                        TextOf(*status, "clientCertificateData"),
-                        TextOf(*status, "clientKeyData"),
+  Credential credential{TrimToken(TextOf(*status, {"token"})),
+                        TextOf(*status, {"clientCertificateData"}),
+                        TextOf(*status, {"clientKeyData"}),
                         {}};
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty()) {
     return Invalid("its status has only one of clientCertificateData and clientKeyData");
@@ -294,7 +287,7 @@ Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& e
   if (!IsToken(credential.token)) {
     return Invalid("its token holds a blank or a line break");
   }
-  if (const std::string expires = TextOf(*status, "expirationTimestamp"); !expires.empty()) {
+  if (const std::string expires = TextOf(*status, {"expirationTimestamp"}); !expires.empty()) {
     const Result<Time> time = ParseRfc3339(expires);
     if (!time) {
       return Invalid("its expirationTimestamp is no RFC 3339 time");
@@ -332,35 +325,7 @@ Result<Credential> Judge(const Ended& ended, const ExecPlugin& exec, Duration li
 }  // namespace
 
 Result<std::string> ReadSmallFile(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const auto failed = [&] {
-    const int error = errno;
-    return Fail(error == ENOENT || error == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo,
-                fmt::format("cannot read {}: {}", path, std::strerror(error)));
-  };
-  if (file.get() < 0) {
-    return failed();
-  }
-  std::string text;
-  std::array<char, 16384> buffer{};
-  for (;;) {
-    const ssize_t got = read(file.get(), buffer.data(), buffer.size());
-    if (got < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return failed();
-    }
-    if (got == 0) {
-      return text;
-    }
-    text.append(buffer.data(), static_cast<size_t>(got));
-    if (text.size() > kMostFileBytes) {
-      return Fail(ErrorCode::kTooLarge,
-                  fmt::format("{} is larger than {} MiB; that is some other file", path,
-                              kMostFileBytes >> 20));
-    }
-  }
+  return rt::ReadSmallFile(path, kMostFileBytes);
 }
 
 Result<std::string> DecodeBase64(std::string_view text) {

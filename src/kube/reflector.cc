@@ -47,11 +47,6 @@ std::string KeyOf(std::string_view ns, std::string_view name) {
   return key;
 }
 
-std::string ApiVersionOf(const Resource& resource) {
-  return resource.group.empty() ? std::string(resource.version)
-                                : std::string(resource.group) + "/" + std::string(resource.version);
-}
-
 // An object of which only the identity is known, of the resource's own type if that decodes.
 api::Decoded Identity(api::Decoder& decoder, const Resource& resource, const Head& head) {
   api::Decoded out;

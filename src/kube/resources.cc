@@ -51,6 +51,13 @@ std::string ObjectPath(const Resource& resource, std::string_view ns, std::strin
   return path;
 }
 
+std::string ApiVersionOf(const Resource& resource) {
+  std::string version(resource.group);
+  version += version.empty() ? "" : "/";
+  version += resource.version;
+  return version;
+}
+
 std::string ResourceName(const Resource& resource) {
   std::string name(resource.plural);
   if (!resource.group.empty()) {

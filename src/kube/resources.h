@@ -35,6 +35,8 @@ std::string CollectionPath(const Resource& resource, std::string_view ns = "");
 // "/api/v1/namespaces/ml/pods/a", "…/a/status" with the subresource.
 std::string ObjectPath(const Resource& resource, std::string_view ns, std::string_view name,
                        std::string_view subresource = "");
+// "v1", "scheduling.volcano.sh/v1beta1", as objects name it.
+std::string ApiVersionOf(const Resource& resource);
 // "podgroups.scheduling.volcano.sh", as RBAC and error messages name it.
 std::string ResourceName(const Resource& resource);
 // Percent-encoding for one value of a query or one segment of a path.

@@ -2,6 +2,9 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
@@ -11,6 +14,7 @@
 #include <unistd.h>
 
 #include "rt/clock.h"
+#include "rt/files.h"
 #include "rt/log_sink.h"
 #include "rt/mailbox.h"
 #include "rt/signals.h"
@@ -28,6 +32,23 @@ TEST(Clock, MonotonicNeverGoesBackAndWallIsAfter2026) {
 TEST(Clock, KnowsWhatTheProcessUses) {
   EXPECT_GT(ResidentBytes(), 1 << 20);
   EXPECT_GE(CpuUsed().ns, 0);
+}
+
+TEST(SmallFile, IsReadWholeOrRefusedWithTheReason) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "hopwise-rt-XXXXXX").string();
+  const std::filesystem::path folder = mkdtemp(pattern.data());
+  const std::string text(40'000, 'x');
+  std::ofstream(folder / "file") << text;
+  const std::string path = (folder / "file").string();
+  EXPECT_EQ(ReadSmallFile(path, text.size()).value(), text);
+  EXPECT_EQ(ReadSmallFile(path, text.size() - 1).error().code, ErrorCode::kTooLarge);
+  const Error none = ReadSmallFile(path + "-none", 10).error();
+  EXPECT_EQ(none.code, ErrorCode::kNotFound);
+  EXPECT_EQ(none.message, "cannot read " + path + "-none: No such file or directory");
+  const Error directory = ReadSmallFile(folder.string(), 10).error();
+  EXPECT_EQ(directory.code, ErrorCode::kIo);
+  EXPECT_EQ(directory.message, "cannot read " + folder.string() + ": Is a directory");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Mailbox, KeepsTheOrderOfEachSenderAndLosesNothing) {

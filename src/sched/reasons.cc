@@ -378,6 +378,29 @@ std::string TierWords(const topology::Tree& tree, uint16_t rank) {
   return name.empty() ? "tier-" + number + " domain" : name + " (tier " + number + ")";
 }
 
+std::optional<QueueRefusal> QueueRefuses(const cluster::State& state, const cluster::Gang& gang) {
+  std::string name = gang.queue_name;
+  QueueId id = gang.queue;
+  // A circle of parents is cut by the state, so the walk ends at root.
+  while (true) {
+    const std::string above =
+        name == gang.queue_name ? "" : ", above queue " + gang.queue_name + ",";
+    if (!id.valid()) {
+      return QueueRefusal{"QueueNotFound", "queue " + name + above + " not found"};
+    }
+    const cluster::Queue& queue = state.queue(id);
+    if (!queue.open) {
+      return QueueRefusal{"QueueClosed", "queue " + name + above + " is not open"};
+    }
+    const bool missing = !queue.parent_name.empty() && !state.FindQueue(queue.parent_name).valid();
+    name = missing ? queue.parent_name : queue.parent.valid() ? state.queue(queue.parent).name : "";
+    id = missing ? QueueId() : queue.parent;
+    if (name.empty()) {
+      return std::nullopt;
+    }
+  }
+}
+
 std::string QueueProblem(const cluster::State& state, QueueId queue,
                          const std::vector<int64_t>& request) {
   for (QueueId q = queue; q.valid(); q = state.queue(q).parent) {

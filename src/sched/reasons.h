@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cluster/state.h"
@@ -35,6 +36,12 @@ Refusal ExplainSurplus(cluster::State& state, GangId gang, const Demand& demand,
 // Which limit of the queue, or of one above it, the request would pass; "" when none.
 std::string QueueProblem(const cluster::State& state, QueueId queue,
                          const std::vector<int64_t>& request);
+
+// The gang's queue, or one above it, does not exist or is not open.
+struct QueueRefusal {
+  std::string reason, message;
+};
+std::optional<QueueRefusal> QueueRefuses(const cluster::State& state, const cluster::Gang& gang);
 
 // Whether the request alone, with nothing else admitted, would pass a limit of the queue or of one
 // above it.

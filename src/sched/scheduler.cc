@@ -69,34 +69,6 @@ std::vector<int64_t> Amounts(cluster::State& state, const Demand& demand,
   return amounts;
 }
 
-// The gang's queue, or one above it, does not exist or is not open.
-bool QueueRefuses(const cluster::State& state, const cluster::Gang& gang, GangReport& report) {
-  std::string name = gang.queue_name;
-  QueueId id = gang.queue;
-  // A circle of parents is cut by the state, so the walk ends at root.
-  while (true) {
-    const std::string above =
-        name == gang.queue_name ? "" : ", above queue " + gang.queue_name + ",";
-    if (!id.valid()) {
-      report.reason = "QueueNotFound";
-      report.message = "queue " + name + above + " not found";
-      return true;
-    }
-    const cluster::Queue& queue = state.queue(id);
-    if (!queue.open) {
-      report.reason = "QueueClosed";
-      report.message = "queue " + name + above + " is not open";
-      return true;
-    }
-    const bool missing = !queue.parent_name.empty() && !state.FindQueue(queue.parent_name).valid();
-    name = missing ? queue.parent_name : queue.parent.valid() ? state.queue(queue.parent).name : "";
-    id = missing ? QueueId() : queue.parent;
-    if (name.empty()) {
-      return false;
-    }
-  }
-}
-
 }  // namespace
 
 // Who must be decided: what changed, and sleepers that a change may help.
@@ -207,8 +179,9 @@ bool Scheduler::Impl::Refuse(GangReport& report, const Demand& demand) {
   report.verdict = Verdict::kInvalid;
   if (demand.waiting == 0 && gang.invalid.empty()) {
     report.verdict = Verdict::kNothingToDo;
-  } else if (QueueRefuses(state, gang, report)) {
-    // said
+  } else if (std::optional<QueueRefusal> refusal = QueueRefuses(state, gang)) {
+    report.reason = refusal->reason;
+    report.message = std::move(refusal->message);
   } else if (!gang.invalid.empty() && !demand.by_pod) {
     report.reason = gang.invalid_reason;
     report.message = gang.invalid;

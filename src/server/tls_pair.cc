@@ -3,9 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "rt/files.h"
 
 namespace hopwise::server {
 namespace {
@@ -24,8 +23,6 @@ constexpr Duration kLookAgain = Seconds(1);
 constexpr unsigned kLongestChain = 16;
 // Certificates, keys and CA bundles are kilobytes; more is a mistaken path.
 constexpr size_t kLargestFile = size_t{4} << 20U;
-
-std::string Why(int error) { return std::generic_category().message(error); }
 
 gnutls_datum_t Datum(std::string& text) {
   // GnuTLS takes bytes it does not change as unsigned char*.
@@ -97,21 +94,7 @@ Result<std::shared_ptr<TlsPair>> ReadPair(const std::string& cert_file,
 }  // namespace
 
 Result<std::string> ReadSmallFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Fail(ErrorCode::kIo, fmt::format("cannot read {}: {}", path, Why(errno)));
-  }
-  std::string text(kLargestFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (file.gcount() == 0 && errno != 0)) {  // a directory opens and does not read
-    return Fail(ErrorCode::kIo, fmt::format("cannot read {}: {}", path, Why(errno)));
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kLargestFile) {
-    return Fail(ErrorCode::kTooLarge, fmt::format("{} has more than {} bytes", path, kLargestFile));
-  }
-  return text;
+  return rt::ReadSmallFile(path, kLargestFile);
 }
 
 TlsPair::~TlsPair() {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/quantity.h"
+#include "cluster/pod_group_phase.h"
 #include "sim/controllers.h"
 #include "sim/expand.h"
 #include "topology/forest.h"
@@ -15,7 +16,6 @@
 namespace hopwise::sim {
 namespace {
 
-constexpr std::string_view kScheduledReason = "tasks in gang are ready to be scheduled";
 constexpr std::string_view kScheduler = "hopwise";
 
 // What pg-controller copies of a pod's annotations and labels.
@@ -98,14 +98,8 @@ bool RestartsForEver(const Json& pod) {
          owner == "StatefulSet" || owner == "LeaderWorkerSet";
 }
 
-struct MemberCounts {
-  int64_t total = 0, bound = 0, running = 0, succeeded = 0, failed = 0;
-  [[nodiscard]] int64_t finished() const { return succeeded + failed; }
-  [[nodiscard]] int64_t scheduled() const { return bound + finished(); }
-};
-
-MemberCounts CountMembers(World& world, const Key& group) {
-  MemberCounts counts;
+cluster::MemberCounts CountMembers(World& world, const Key& group) {
+  cluster::MemberCounts counts;
   world.store.EachMember(group, [&](const Key&, const Entry& entry) {
     ++world.visits;
     const Standing& pod = StandingOf(entry);
@@ -116,30 +110,6 @@ MemberCounts CountMembers(World& world, const Key& group) {
     counts.failed += pod.phase == Standing::Phase::kFailed ? 1 : 0;
   });
   return counts;
-}
-
-// Phase of a group that has its minimum.
-std::string ReadyPhase(const MemberCounts& counts) {
-  const bool done = counts.bound == 0 && counts.total == counts.finished();
-  return done ? "Completed" : "Running";
-}
-
-// Phase of one that has not; `standing`: of one that never ran.
-std::string WaitingPhase(const MemberCounts& counts, const std::string& old_phase, bool waits,
-                         const std::string& standing) {
-  if (counts.running > 0 && (old_phase == "Running" || old_phase == "Unknown")) {
-    return waits ? "Unknown" : "Running";
-  }
-  const bool was_done = old_phase == "Completed" || old_phase == "Finished";
-  return counts.total == 0 && was_done ? "Completed" : standing;
-}
-
-// Words that the PodGroups of scheduling.x-k8s.io have for Volcano's phases.
-std::string InWordsOf(const Key& key, const std::string& phase) {
-  if (key.group != kSchedulerPlugins) {
-    return phase;
-  }
-  return phase == "Inqueue" ? "Scheduling" : phase == "Completed" ? "Finished" : phase;
 }
 
 }  // namespace
@@ -207,7 +177,7 @@ void Controllers::ReconcilePod(const Key& key) {
 
 void Controllers::ReconcilePodGroup(const Key& key) {
   const Json& group = *world_.store.FindObject(key);
-  const MemberCounts counts = CountMembers(world_, key);
+  const cluster::MemberCounts counts = CountMembers(world_, key);
   const int64_t minimum = Number(group, {"spec", "minMember"}, 0);
   const std::string old_phase = Text(group, {"status", "phase"});
   const World::Admission admission =
@@ -220,20 +190,21 @@ void Controllers::ReconcilePodGroup(const Key& key) {
   const bool admitted = world_.admitted.count(Uid(group)) > 0;
   const auto waiting = world_.waiting.find(key);
   const bool waits = waiting != world_.waiting.end();
-  const bool ready = counts.scheduled() > 0 && counts.scheduled() >= minimum;
-  const std::string standing =
-      admitted && !(waits && waiting->second.limit) ? "Inqueue" : "Pending";
-  const std::string phase =
-      ready ? ReadyPhase(counts) : WaitingPhase(counts, old_phase, waits, standing);
-  PatchStatus(key, {{"phase", InWordsOf(key, phase)},
+  const bool ready = counts.HasMinimum(minimum);
+  const cluster::PhaseFacts facts = {.minimum = minimum,
+                                     .old_phase = old_phase,
+                                     .waits = waits,
+                                     .admitted = admitted && !(waits && waiting->second.limit),
+                                     .scheduler_plugins = key.group == kSchedulerPlugins};
+  PatchStatus(key, {{"phase", cluster::PodGroupPhase(counts, facts)},
                     {"running", counts.running},
                     {"succeeded", counts.succeeded},
                     {"failed", counts.failed}});
   Json next = group;
   if (ready) {
     RemoveCondition(next, "Unschedulable");
-    if (SetCondition(next, "Scheduled", "True", kScheduledReason, "", world_.now)) {
-      world_.Record(group, "Normal", "Scheduled", kScheduledReason, kScheduler);
+    if (SetCondition(next, "Scheduled", "True", cluster::kScheduledReason, "", world_.now)) {
+      world_.Record(group, "Normal", "Scheduled", cluster::kScheduledReason, kScheduler);
     }
   } else if (waits || (!admission.open && counts.total == 0)) {
     if (!world_.tell_again && ConditionOf(group, "Unschedulable") != nullptr) {

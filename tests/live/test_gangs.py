@@ -105,21 +105,26 @@ def test_a_pod_waits_for_the_group_that_it_names(user):
     user.await_bound("band", 2)
 
 
-def test_pods_of_a_deployment_are_placed(user):
-    """Through the real controllers: Deployment, ReplicaSet, pods."""
-    user.floor(4)
-    template = pod("x", scheduler="volcano", gpus=GPUS)
+def web_deployment(replicas):
+    """Replicas of a pod that takes all GPUs of a node."""
     labels = {"app": "web"}
-    user.create({
+    spec = pod("x", scheduler="volcano", gpus=GPUS)["spec"]
+    return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "web"},
         "spec": {
-            "replicas": 3,
+            "replicas": replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": template["spec"]},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
         },
-    })  # fmt: skip
+    }
+
+
+def test_pods_of_a_deployment_are_placed(user):
+    """Through the real controllers: Deployment, ReplicaSet, pods."""
+    user.floor(4)
+    user.create(web_deployment(3))
     user.await_bound("web", 3)
     user.patch("apps/v1", "Deployment", "web", {"spec": {"replicas": 4}})
     user.await_bound("web", 4)
@@ -133,18 +138,7 @@ def test_pods_of_a_deployment_are_placed(user):
 
 def test_a_killed_pod_of_a_deployment_is_made_and_placed_anew(user):
     user.floor(2)
-    labels = {"app": "web"}
-    spec = pod("x", gpus=GPUS)["spec"]
-    user.create({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    })  # fmt: skip
+    user.create(web_deployment(2))
     user.await_bound("web", 2)
     victim = user.pods("web")[0]
     user.delete("v1", "Pod", name_of(victim))
