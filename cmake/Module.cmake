@@ -149,3 +149,20 @@ function(hopwise_check_all_listed)
     endif()
   endforeach()
 endfunction()
+
+# hopwise_add_pytest(NAME <x> TIMEOUT <s> [FILES a.py ...] [LABELS ...] [ENVIRONMENT A=b ...])
+#
+# Makes the ctest <x> of the pytest files of this folder (all, when none is named). It runs alone: a
+# control plane wants the whole machine.
+function(hopwise_add_pytest)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "FILES;LABELS;ENVIRONMENT")
+  # pytest and the official Python client are in .venv only.
+  set(python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  if(NOT EXISTS ${python})
+    set(python ${Python3_EXECUTABLE})
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${python} -m pytest -q -p no:cacheprovider ${arg_FILES}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+    RUN_SERIAL TRUE ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()

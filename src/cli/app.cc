@@ -11,9 +11,7 @@
 
 #include "cli/config_check.h"
 #include "cli/get.h"
-#ifdef HOPWISE_LIVE
 #include "cli/scheduler.h"
-#endif
 #include "cli/simulate.h"
 #include "cli/topology.h"
 
@@ -158,9 +156,7 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   CLI::App* simulate = AddSimulate(app, options.simulate);
   const auto [tree, check] = AddTopology(app, options.topology);
   AddGet(app, options.get);
-#ifdef HOPWISE_LIVE
   const std::function<int(Io&)> scheduler = AddScheduler(app);
-#endif
   std::string conf;
   CLI::App* config_check = AddConfigCheck(app, conf);
   CLI::App* version = app.add_subcommand("version", "Print the version");
@@ -180,11 +176,9 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
     io.out << "hopwise " << kVersion << "\n";
     return kOk;
   }
-#ifdef HOPWISE_LIVE
   if (app.got_subcommand("scheduler")) {
     return scheduler(io);
   }
-#endif
   if (config_check->parsed()) {
     return ConfigCheck(conf, io);
   }

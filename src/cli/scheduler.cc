@@ -41,6 +41,8 @@ void AddServerFlags(CLI::App* command, daemon::SchedulerOptions& options) {
       ->check(CLI::PositiveNumber);
   command->add_option("--kube-api-burst", options.burst, "Requests at once after a pause")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--streaming-lists", options.streaming_lists,
+                    "Ask for first lists as streams, not in pages");
   command->add_option("--listen-address", options.listen_address,
                       "Where /metrics, /healthz, /readyz and /debug/state are served");
   command->add_option("--healthz-address", options.healthz_address,

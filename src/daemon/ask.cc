@@ -109,7 +109,7 @@ std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_e
   rights.push_back({"create", "scheduling.volcano.sh", "queues", "", ""});
   rights.push_back({"patch", "scheduling.volcano.sh", "queues", "status", ""});
   if (leader_elect) {
-    for (const std::string_view verb : {"get", "create", "update"}) {
+    for (const std::string_view verb : {"get", "list", "create", "update"}) {
       rights.push_back({verb, "coordination.k8s.io", "leases", "", lock_namespace});
     }
   }

@@ -1,5 +1,6 @@
 #include "daemon/binder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -36,13 +37,6 @@ Binder::Binder(kube::Transport& transport, kube::EventRecorder& events, Remainin
       ended_(std::move(ended)),
       options_(options) {}
 
-Binder::~Binder() {
-  transport_.Cancel(look_timer_);
-  for (const auto& [uid, job] : jobs_) {
-    transport_.Cancel(job.timer);
-  }
-}
-
 void Binder::Bind(const BindPod& bind) {
   Job job;
   job.bind = bind;
@@ -71,10 +65,10 @@ void Binder::Pump() {
     const Duration left = remaining_();
     if (left.ns > 0 && left <= options_.timeout) {
       if (look_timer_ == 0) {
-        look_timer_ = transport_.After(kLeaseLook, [this] {
+        look_timer_ = transport_.After(kLeaseLook, lifeline_.Guard([this] {
           look_timer_ = 0;
           Pump();
-        });
+        }));
       }
       return;
     }
@@ -98,11 +92,12 @@ void Binder::Send(const std::string& uid) {
   request.body = BindingBody(job.bind);
   request.timeout = options_.timeout;
   const std::string name = NameOf(job.bind.pod);
-  transport_.Send(std::move(request), [this, uid, name](kube::Response&& response) {
+  const auto answered = [this, uid, name](kube::Response&& response) {
     --under_way_;
     Answered(uid, kube::ErrorOf(response, "create", kBindings, name));
     Pump();
-  });
+  };
+  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 void Binder::Answered(const std::string& uid, const kube::ApiError& error) {
@@ -113,21 +108,22 @@ void Binder::Answered(const std::string& uid, const kube::ApiError& error) {
   if (error.failure == kube::Failure::kConflict) {
     Verify(uid, error);
   } else if (error.retriable() && at->second.tries < kBindTries) {
-    Again(uid);
+    Again(uid, error.retry_after);
   } else {
     Finish(uid, error, true);
   }
 }
 
-void Binder::Again(const std::string& uid) {
+void Binder::Again(const std::string& uid, Duration at_least) {
   Job& job = jobs_.at(uid);
-  job.timer = transport_.After(job.backoff.Next(transport_.Random()), [this, uid] {
+  const Duration wait = std::max(job.backoff.Next(transport_.Random()), at_least);
+  job.timer = transport_.After(wait, lifeline_.Guard([this, uid] {
     if (const auto at = jobs_.find(uid); at != jobs_.end()) {
       at->second.timer = 0;
       queue_.push_front(uid);
       Pump();
     }
-  });
+  }));
 }
 
 void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
@@ -135,7 +131,7 @@ void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
   kube::Request request;
   request.path = kube::ObjectPath(kube::kPods, job.bind.pod.ns, job.bind.pod.name);
   request.timeout = options_.timeout;
-  transport_.Send(std::move(request), [this, uid, conflict](kube::Response&& response) {
+  const auto answered = [this, uid, conflict](kube::Response&& response) {
     const auto at = jobs_.find(uid);
     if (at == jobs_.end()) {
       return;
@@ -144,7 +140,8 @@ void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
     const bool as_wished = pod && sim::Uid(*pod) == uid &&
                            sim::Text(*pod, {"spec", "nodeName"}) == at->second.bind.node;
     Finish(uid, as_wished ? kube::ApiError() : conflict, true);
-  });
+  };
+  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool sent) {
@@ -173,7 +170,7 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
   request.content_type = kube::kJsonType;
   request.body = EvictionBody(evict.pod);
   request.timeout = options_.timeout;
-  transport_.Send(std::move(request), [this, evict, tries, backoff](kube::Response&& response) {
+  const auto answered = [this, evict, tries, backoff](kube::Response&& response) {
     const kube::ApiError error = kube::ErrorOf(response, "create", kEvictions, NameOf(evict.pod));
     if (error.ok()) {
       events_.Record({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
@@ -187,13 +184,15 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
     }
     kube::Backoff next = backoff;
     if (error.retriable() && tries < kBindTries) {
-      transport_.After(next.Next(transport_.Random()),
-                       [this, evict, tries, next] { TryEvict(evict, tries + 1, next); });
+      const Duration wait = std::max(next.Next(transport_.Random()), error.retry_after);
+      transport_.After(
+          wait, lifeline_.Guard([this, evict, tries, next] { TryEvict(evict, tries + 1, next); }));
       return;
     }
     Log(LogLevel::kWarning, "eviction_failed",
         {{"pod", NameOf(evict.pod)}, {"error", error.message}});
-  });
+  };
+  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 }  // namespace hopwise::daemon

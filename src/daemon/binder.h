@@ -15,6 +15,7 @@
 #include "daemon/effects.h"
 #include "kube/backoff.h"
 #include "kube/events.h"
+#include "kube/lifeline.h"
 #include "kube/transport.h"
 
 namespace hopwise::daemon {
@@ -43,7 +44,6 @@ class Binder {
 
   Binder(kube::Transport& transport, kube::EventRecorder& events, Remaining remaining, Ended ended,
          BinderOptions options);
-  ~Binder();
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
@@ -68,7 +68,8 @@ class Binder {
   void Answered(const std::string& uid, const kube::ApiError& error);
   // After a conflict: the pod may be bound as we wished, by a Binding whose answer was lost.
   void Verify(const std::string& uid, const kube::ApiError& conflict);
-  void Again(const std::string& uid);
+  // After the back-off, and not before the server allows it.
+  void Again(const std::string& uid, Duration at_least);
   void Finish(const std::string& uid, const kube::ApiError& error, bool sent);
   void TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff);
 
@@ -81,6 +82,7 @@ class Binder {
   std::deque<std::string> queue_;    // uids to be sent, some cancelled meanwhile
   int under_way_ = 0;
   uint64_t look_timer_ = 0;
+  kube::Lifeline lifeline_;
 };
 
 }  // namespace hopwise::daemon

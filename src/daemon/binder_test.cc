@@ -79,6 +79,20 @@ TEST_F(BinderTest, PassingFailuresAreTriedAgainByItself) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST_F(BinderTest, WaitsAsLongAsTheServerAsks) {
+  kube::Response busy = Reply(429);
+  busy.retry_after = Seconds(7);
+  answer_ = [&](const kube::Request&) {
+    return CountSent("/binding") > 1 ? Reply(201, "{}") : busy;
+  };
+  binder_.Bind(Pod("a"));
+  transport_.Advance(Millis(6'999));
+  EXPECT_EQ(CountSent("/binding"), 1);
+  transport_.Advance(Millis(1));
+  EXPECT_EQ(CountSent("/binding"), 2);
+  EXPECT_EQ(ended_.size(), 1U);
+}
+
 TEST_F(BinderTest, GivesUpAfterSomeTriesAndSaysWhy) {
   answer_ = [](const kube::Request&) { return Reply(500); };
   binder_.Bind(Pod("a"));
@@ -169,6 +183,23 @@ TEST_F(BinderTest, AnEvictionHasTheUidAsPreconditionAndOneEvent) {
   EXPECT_EQ(sim::Text(body, {"deleteOptions", "preconditions", "uid"}), "uid-a");
 }
 
+TEST_F(BinderTest, AnAnswerThatComesWhenItIsGoneIsPassedOver) {
+  {
+    Binder gone(
+        transport_, events_, [] { return Seconds(10); },
+        [](const BindResult&) { ADD_FAILURE() << "told"; }, {});
+    gone.Bind(Pod("a"));
+    gone.Evict({{"ml", "b", "uid-b"}, "so"});
+    transport_.Run();
+  }
+  ASSERT_EQ(transport_.open().size(), 2U);
+  for (const auto& sent : transport_.open()) {
+    transport_.Answer(sent.id, Reply(429));
+  }
+  transport_.Advance(Seconds(10));
+  EXPECT_EQ(CountSent("/binding") + CountSent("/eviction"), 2) << "and not tried again";
+}
+
 class WriterTest : public ::testing::Test {
  protected:
   WriterTest()
@@ -228,6 +259,23 @@ TEST_F(WriterTest, WhoDoesNotLeadWritesNothing) {
   EXPECT_TRUE(transport_.sent().empty());
   ASSERT_EQ(ended_.size(), 1U);
   EXPECT_EQ(ended_[0].second, kube::Failure::kUnreachable);
+}
+
+TEST_F(WriterTest, AnAnswerThatComesWhenItIsGoneIsPassedOver) {
+  {
+    Writer gone(
+        transport_, [] { return true; },
+        [](const Patch&, const kube::ApiError&) { ADD_FAILURE() << "told"; },
+        [](const std::string&, const kube::ApiError&) { ADD_FAILURE() << "told"; });
+    gone.Write(To("a", "1"));
+    gone.CreateQueue("root");
+    transport_.Run();
+  }
+  ASSERT_EQ(transport_.open().size(), 2U);
+  for (const auto& sent : transport_.open()) {
+    transport_.Answer(sent.id, Reply(201, "{}"));
+  }
+  transport_.Advance(Seconds(10));
 }
 
 }  // namespace

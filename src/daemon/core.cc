@@ -90,6 +90,10 @@ void Core::Observe(const kube::Resource& resource, kube::WatchEvent&& event, Tim
     }
   } else if (resource == kube::kHyperNodes && deleted) {
     state_->RemoveHyperNode(meta.name);
+    faults_.Remove(meta.name);
+  } else if (resource == kube::kHyperNodes) {
+    state_->Apply(event.decoded.object);
+    faults_.Apply(As<api::HyperNode>(event));
   } else if (resource == kube::kPriorityClasses && deleted) {
     state_->RemovePriorityClass(meta.name);
   } else if (!deleted) {
@@ -114,6 +118,8 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   PodId id = state_->FindPod(meta.ns, meta.name);
   const bool known = id.valid();
   const std::string old_uid = known ? state_->pod(id).uid : "";
+  const bool was_bound =
+      known && old_uid == meta.uid && state_->pod(id).state == cluster::PodState::kBound;
   if (IsDeleted(event) && known && !meta.uid.empty() && old_uid != meta.uid) {
     return;  // an earlier pod of the name; the present one was told before
   }
@@ -140,9 +146,12 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   const cluster::PodRecord& record = state_->pod(id);
   Touch(record.gang);
   if (cluster::HoldsRoom(record.state) && record.state == cluster::PodState::kBound) {
-    SeeBound(id, pod, now);
+    SeeBound(id, pod, was_bound, now);
   } else if (record.state == cluster::PodState::kPending) {
     waiters_.SeePod(id, pod);
+    if (old_uid != meta.uid) {
+      Gather(record.gang, now);
+    }
   } else if (record.state == cluster::PodState::kFinished) {
     waiters_.LosePod(id);
   } else if (record.state == cluster::PodState::kAssumed && record.terminating) {
@@ -150,7 +159,7 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   }
 }
 
-void Core::SeeBound(PodId id, const api::Pod& pod, Time now) {
+void Core::SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now) {
   waiters_.LosePod(id);
   const auto at = binding_.find(pod.meta.uid);
   const bool ours = state_->pod(id).ours;
@@ -158,8 +167,7 @@ void Core::SeeBound(PodId id, const api::Pod& pod, Time now) {
     binding_.erase(at);
     return;
   }
-  // Bound by whoever led before, perhaps without living on to say so.
-  if (!ours || leading_) {
+  if (!ours || was_bound) {
     return;
   }
   const auto scheduled =
@@ -171,6 +179,20 @@ void Core::SeeBound(PodId id, const api::Pod& pod, Time now) {
     }
     missing_events_.emplace_back(
         now, ScheduledEvent({pod.meta.ns, pod.meta.name, pod.meta.uid}, pod.node_name));
+  }
+}
+
+// What was there when we began, or came while another led, is not new.
+void Core::Gather(GangId gang, Time now) {
+  if (gang.valid() && deciding() && gatherer_.Came(*state_, gang, now)) {
+    scheduler_->Hold(gang);
+  }
+}
+
+void Core::EndGathering(Time now) {
+  for (const GangId gang : gatherer_.Due(now)) {
+    scheduler_->Release(gang);
+    dirty_ = true;
   }
 }
 
@@ -284,11 +306,10 @@ void Core::BindEnded(const BindResult& result, Time now) {
   // The watch may be behind: what is true decides whether the pod is gone, bound, or to be tried
   // again.
   pending_.look_ups.push_back(result.pod);
-  pending_.events.push_back({{"v1", "Pod", result.pod.ns, result.pod.name, result.pod.uid},
-                             {.warning = true,
-                              .reason = "FailedScheduling",
-                              .message = result.error.message,
-                              .key = ""}});
+  const PodId id = state_->FindPod(result.pod.ns, result.pod.name);
+  if (id.valid() && state_->pod(id).uid == result.pod.uid) {
+    waiters_.TellBindFailed(*state_, id, result.node, result.error.message, now, pending_);
+  }
 }
 
 void Core::RetryFailed(Time now) {
@@ -360,6 +381,7 @@ Effects Core::Step(Time now) {
     return effects;
   }
   EndAvoidance(now);
+  EndGathering(now);
   RetryFailed(now);
   for (auto& [when, event] : std::exchange(missing_events_, {})) {
     effects.events.push_back(std::move(event));
@@ -368,6 +390,7 @@ Effects Core::Step(Time now) {
     Decide(now, effects);
   }
   Recheck(now, effects);
+  faults_.Look(state_->topology(), now, effects);
   const Time due = half_bound_.next_wake();
   if (due.set() && due <= now) {
     for (const GangId id : half_bound_.Due(*state_, now)) {
@@ -403,6 +426,8 @@ Time Core::next_wake() const {
   Time next = Earlier(waiters_.next_wake(), groups_.next_wake());
   next = Earlier(next, queues_.next_wake());
   next = Earlier(next, half_bound_.next_wake());
+  next = Earlier(next, gatherer_.next_wake());
+  next = Earlier(next, faults_.next_wake());
   next = Earlier(next, retries_.empty() ? Time() : retries_.begin()->first);
   for (const auto& [when, what] : avoided_) {
     next = Earlier(next, when);

@@ -20,6 +20,8 @@
 
 #include "cluster/state.h"
 #include "daemon/effects.h"
+#include "daemon/fabric_faults.h"
+#include "daemon/gatherer.h"
 #include "daemon/half_bound.h"
 #include "daemon/pod_groups.h"
 #include "daemon/queue_statuses.h"
@@ -100,7 +102,7 @@ class Core {
   void ObservePod(kube::WatchEvent&& event, Time now);
   void ObservePodGroup(kube::WatchEvent&& event, bool scheduler_plugins);
   void ObserveNode(const api::Object& object, bool deleted);
-  void SeeBound(PodId id, const api::Pod& pod, Time now);
+  void SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now);
   void SeeRefused(const api::Pod& pod, Time now);
   void Touch(GangId gang);
   void TouchAll();
@@ -109,6 +111,8 @@ class Core {
   void Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);
+  void Gather(GangId gang, Time now);
+  void EndGathering(Time now);
   void RetryFailed(Time now);
   void Forget(const std::string& ns, const std::string& name, const std::string& uid);
   void EndAvoidance(Time now);
@@ -124,6 +128,8 @@ class Core {
   PodGroups groups_;
   QueueStatuses queues_;
   HalfBound half_bound_;
+  Gatherer gatherer_;
+  FabricFaults faults_;
 
   bool synced_ = false, leading_ = false, stopping_ = false;
   bool dirty_ = true;  // something changed since the last decision
@@ -134,7 +140,8 @@ class Core {
   std::map<std::string, int> failures_;  // by uid: binds that failed, of pods that wait again
   std::set<std::pair<std::string, std::string>> warned_;  // (uid, words) told already
   std::vector<std::pair<Time, std::pair<NodeId, ClassId>>> avoided_;
-  // Of binds by whoever leads, seen while we did not: told again when we do, in case they were not.
+  // Of binds that are not ours to wait for: whoever made them may have died before it said so. Told
+  // once we decide; an Event that exists already is not made twice.
   std::deque<std::pair<Time, Tell>> missing_events_;
   Effects pending_;  // made by what was observed, handed out by the next Step
   Time last_measure_, next_recheck_;

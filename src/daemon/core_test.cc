@@ -134,6 +134,7 @@ class CoreTest : public ::testing::Test {
     for (int i = 0; i < count; ++i) {
       Apply(kube::kPods, MakePod(name + "-" + std::to_string(i), name));
     }
+    now_ = now_ + kFirstQuiet;  // they are taken for all
   }
   static std::set<std::string> NodesOf(const Effects& effects) {
     std::set<std::string> nodes;
@@ -167,9 +168,71 @@ TEST_F(CoreTest, BindsAGangWholeOnceItsMinimumIsThere) {
   MakeGang("train", 3, 4);
   EXPECT_TRUE(Step().binds.empty());
   Apply(kube::kPods, MakePod("train-3", "train"));
-  EXPECT_EQ(NodesOf(Step()), (std::set<std::string>{"a0", "a1", "b0", "b1"}));
+  EXPECT_EQ(NodesOf(Step(kFirstQuiet)), (std::set<std::string>{"a0", "a1", "b0", "b1"}));
   EXPECT_TRUE(Step().binds.empty()) << "each pod is bound once";
   EXPECT_EQ(core_.binds_under_way(), 4U);
+}
+
+TEST_F(CoreTest, AnElasticGangGetsAPlaceForAllMembersThatAreBeingMade) {
+  Lead();
+  MakeGang("train", 0, 2);
+  for (const char* name : {"train-0", "train-1", "train-2"}) {
+    Apply(kube::kPods, MakePod(name, "train"));
+    EXPECT_TRUE(Step(Millis(3)).binds.empty()) << name;
+  }
+  EXPECT_EQ(core_.next_wake(), now_ + Millis(4 * 3 - 3)) << "four gaps after the last";
+  EXPECT_EQ(Step(kLeastQuiet).binds.size(), 3U);
+  Apply(kube::kPods, MakePod("train-3", "train"));
+  EXPECT_EQ(Step().binds.size(), 1U) << "surplus of a gang that has a place is not held";
+}
+
+TEST_F(CoreTest, BindsOfADeadLeaderAreToldOnceWhateverComesFirst) {
+  const auto bound_by_another = [&](const std::string& name) {
+    api::Pod pod = MakePod(name, "");
+    pod.node_name = "a0";
+    pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
+    return pod;
+  };
+  Apply(kube::kPods, bound_by_another("before"));
+  core_.SetSynced(false);
+  Lead();
+  Apply(kube::kPods, bound_by_another("between"));
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 0);
+  core_.SetSynced(true);
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 2);
+  Apply(kube::kPods, bound_by_another("after"));
+  Apply(kube::kPods, bound_by_another("before"));
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 1);
+}
+
+TEST_F(CoreTest, ABrokenHyperNodeIsToldOnItOnceItStaysBroken) {
+  Lead();
+  Apply(kube::kHyperNodes,
+        MakeHyperNode("spine-2", 2, api::MemberType::kHyperNode, {"leaf-a", "leaf-z"}));
+  EXPECT_EQ(CountEvents(Step(Seconds(1)), "MissingChild"), 0) << "it may be about to come";
+  EXPECT_EQ(core_.next_wake(), now_ + kFaultStands);
+  const Effects told = Step(kFaultStands);
+  ASSERT_EQ(CountEvents(told, "MissingChild"), 1);
+  EXPECT_EQ(CountEvents(told, "TwoParents"), 1);
+  EXPECT_EQ(CountEvents(Step(Seconds(60)), "MissingChild"), 0);
+  Apply(kube::kHyperNodes, MakeHyperNode("spine-2", 2, api::MemberType::kHyperNode, {"leaf-z"}));
+  EXPECT_EQ(CountEvents(Step(Seconds(60)), "TwoParents"), 0);
+}
+
+TEST_F(CoreTest, AQueueThatIsGoneIsNotWrittenAgain) {
+  Lead();
+  api::Queue queue;
+  queue.meta.name = "team";
+  queue.meta.uid = "queue-team";
+  Apply(kube::kQueues, queue);
+  const Effects written = Step(Seconds(2));
+  const auto at = std::ranges::find(written.patches, "team",
+                                    [](const Patch& patch) { return patch.object.name; });
+  ASSERT_NE(at, written.patches.end());
+  kube::ApiError gone;
+  gone.failure = kube::Failure::kNotFound;
+  core_.PatchEnded(*at, gone, now_);
+  EXPECT_TRUE(PatchOf(Step(Seconds(2)), "team").is_null());
 }
 
 TEST_F(CoreTest, AStandbyDecidesAndWritesNothing) {
@@ -265,7 +328,7 @@ TEST_F(CoreTest, APodThatShowsTheWordsAlreadyIsNotToldAgain) {
   next.SetSynced(true);
   next.SetLeading(true, now_);
   next.Step(now_);
-  const Effects later = next.Step(now_ + kGather);
+  const Effects later = next.Step(now_ + kMostGather);
   EXPECT_EQ(CountEvents(later, "FailedScheduling"), 1) << "another reason: 1 of 5 members";
 }
 
@@ -273,7 +336,7 @@ TEST_F(CoreTest, AGangWhoseMembersAreBeingMadeIsLeftAloneForAWhile) {
   Lead();
   MakeGang("slow", 2, 4);
   EXPECT_EQ(CountEvents(Step(), "FailedScheduling"), 0);
-  EXPECT_EQ(core_.next_wake(), now_ + kGather);
+  EXPECT_EQ(core_.next_wake(), now_ + kMostGather);
   EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 0);
   EXPECT_EQ(CountEvents(Step(Seconds(1)), "FailedScheduling"), 2);
 }
@@ -288,12 +351,35 @@ TEST_F(CoreTest, AFailedBindIsLookedUpAndTriedAgainAfterAPause) {
   ASSERT_EQ(failed.look_ups.size(), 1U);
   EXPECT_EQ(failed.look_ups[0].uid, placed.binds[1].pod.uid);
   EXPECT_TRUE(failed.binds.empty());
+  const std::string name = placed.binds[1].pod.name;
+  const sim::Json told = PatchOf(failed, name);
+  EXPECT_EQ(sim::Text(told, {"status", "nominatedNodeName"}), placed.binds[1].node);
+  EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
+            "SchedulerError");
+  EXPECT_EQ(CountEvents(failed, "FailedScheduling"), 1);
   const Effects again = Step(kFirstBindPause);
   ASSERT_EQ(again.binds.size(), 1U);
   EXPECT_EQ(again.binds[0].node, placed.binds[1].node) << "beside its gang";
   Fail(again.binds[0], kube::Failure::kServer);
   EXPECT_TRUE(Step(kFirstBindPause).binds.empty()) << "the second pause is longer";
   EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
+}
+
+TEST_F(CoreTest, APodThatLostItsRoomShowsNoNominatedNodeAnyMore) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  const std::string name = placed.binds[0].pod.name;
+  Fail(placed.binds[0], kube::Failure::kServer);
+  Step();
+  for (const char* node : {"a0", "a1", "b0", "b1"}) {
+    Delete(kube::kNodes, MakeNode(node));
+  }
+  const sim::Json told = PatchOf(Step(kFirstBindPause), name);
+  ASSERT_TRUE(told.is_object());
+  EXPECT_TRUE(told.at("status").at("nominatedNodeName").is_null());
+  EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
+            "Unschedulable");
 }
 
 TEST_F(CoreTest, AReplacementTakesTheSlotOfAPodThatIsGone) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/rivals.h"
 #include "sim/json.h"
 
 namespace hopwise::daemon {
@@ -61,6 +62,7 @@ Duration Link::Remaining() const {
 }
 
 void Link::Start() {
+  Log(LogLevel::kInfo, "watching");
   for (const kube::Resource& resource :
        {kube::kPriorityClasses, kube::kNodes, kube::kHyperNodes, kube::kQueues, kube::kPodGroups,
         kube::kPluginPodGroups, kube::kPods}) {
@@ -74,6 +76,7 @@ void Link::Start() {
   lease.ns = options_.lock_namespace;
   lease.name = options_.lock_name;
   lease.identity = identity_;
+  lease.annotations = {{kServedNames, ServedNames(options_)}};
   lease.duration = options_.lease_duration;
   lease.renew_deadline = options_.renew_deadline;
   lease.retry_period = options_.retry_period;
@@ -81,6 +84,7 @@ void Link::Start() {
   handlers.elected = [this] { Elected(); };
   handlers.lost = [this](std::string_view why) {
     stopped_ = true;
+    elector_->Rest();
     handlers_.lost(why);
   };
   handlers.observed = [this](std::string_view holder) {
@@ -110,9 +114,11 @@ void Link::Watch(const kube::Resource& resource, bool optional) {
   handlers.trouble = [this, resource, optional](const kube::ApiError& error) {
     Trouble(resource, optional, error);
   };
+  kube::Reflector::Options reflector;
+  reflector.streaming_list = options_.streaming_lists;
   Source& source = sources_[kube::ResourceName(resource)];
-  source.reflector = std::make_unique<kube::Reflector>(
-      transport_, resource, kube::Reflector::Options(), std::move(handlers));
+  source.reflector = std::make_unique<kube::Reflector>(transport_, resource, std::move(reflector),
+                                                       std::move(handlers));
   source.reflector->Start();
 }
 
@@ -256,13 +262,15 @@ void Link::Stop(Duration limit, std::function<void()> done) {
 }
 
 void Link::WaitUntilQuiet(Time until, std::function<void()> done) {
-  const bool quiet = binder_->waiting() == 0 && binder_->under_way() == 0;
+  const bool quiet =
+      binder_->waiting() == 0 && binder_->under_way() == 0 && writer_->waiting() == 0;
   if (quiet || transport_.Now() >= until) {
     done();
     return;
   }
-  transport_.After(kQuietLook,
-                   [this, until, done = std::move(done)] { WaitUntilQuiet(until, done); });
+  transport_.After(kQuietLook, lifeline_.Guard([this, until, done = std::move(done)] {
+    WaitUntilQuiet(until, done);
+  }));
 }
 
 void Link::Publish() { handlers_.readiness(readiness_); }

@@ -17,6 +17,7 @@
 #include "kube/curl_transport.h"
 #include "kube/events.h"
 #include "kube/lease.h"
+#include "kube/lifeline.h"
 #include "kube/reflector.h"
 #include "server/metrics.h"
 
@@ -86,6 +87,7 @@ class Link {
   bool once_synced_ = false;
   bool fresh_ = true;  // the pods were listed since we were elected
   bool stopped_ = false;
+  kube::Lifeline lifeline_;
 };
 
 }  // namespace hopwise::daemon

@@ -26,6 +26,7 @@ struct SchedulerOptions {
   std::string lock_name = "hopwise-scheduler";
   bool takeover = false;  // although another scheduler's Lease is being renewed
 
+  bool streaming_lists = false;
   double qps = 2000;
   int burst = 2000;
   std::string listen_address = "127.0.0.1:8080";

@@ -108,11 +108,12 @@ void QueueStatuses::Settle(const cluster::State& state, const PodGroups& groups,
   }
 }
 
-// The watch shows what was written and touches again; a failure is looked at with the next change.
+// The watch shows what was written and touches again, and that a queue is gone; any other failure
+// is looked at once more.
 void QueueStatuses::Written(const std::string& name, const kube::ApiError& error) {
   if (const auto at = views_.find(name); at != views_.end()) {
     at->second.writing = false;
-    touched_ = touched_ || !error.ok();
+    touched_ = touched_ || (!error.ok() && error.failure != kube::Failure::kNotFound);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/endpoints.h"
 #include "daemon/link.h"
 #include "daemon/options.h"
+#include "daemon/rivals.h"
 #include "daemon/scheduler_metrics.h"
 #include "kube/access.h"
 #include "kube/curl_transport.h"
@@ -74,7 +75,6 @@ class Scheduler {
 
   Status Connect();
   Status Serve();
-  Status LookForRivals();
   void StartLink();
   void Loop();
   void Stop();
@@ -116,7 +116,7 @@ int Scheduler::Run() {
   if (Status status = Connect(); !status) {
     return Refuse("cannot_start", status.error(), kFailed);
   }
-  if (Status status = LookForRivals(); !status) {
+  if (Status status = LookForRivals(*transport_, options_); !status) {
     return Refuse("cannot_start", status.error(), kFailed);
   }
   if (Status status = Serve(); !status) {
@@ -148,45 +148,6 @@ Status Scheduler::Connect() {
   return CheckAccess(*transport_,
                      NeededRights(options_.lock_namespace, options_.leader_elect, options_.dry_run),
                      options_.startup_timeout);
-}
-
-// Somebody else who schedules for one of our names. Volcano's Lease is named as its scheduler and
-// lies in volcano-system; kube-scheduler's is kube-system/kube-scheduler.
-Status Scheduler::LookForRivals() {
-  if (options_.takeover || options_.dry_run) {
-    return {};
-  }
-  std::vector<std::pair<std::string, std::string>> leases;
-  for (const std::string& name : options_.scheduler_names) {
-    leases.emplace_back("volcano-system", name);
-    if (name == "volcano") {
-      leases.emplace_back("volcano-system", "vc-scheduler");
-    }
-    if (name == "default-scheduler") {
-      leases.emplace_back("kube-system", "kube-scheduler");
-    }
-  }
-  for (const auto& [ns, name] : leases) {
-    const auto answer = std::make_shared<std::promise<std::string>>();
-    transport_->Post([this, answer, lease_ns = ns, lease_name = name] {
-      kube::FindActiveHolder(*transport_, lease_ns, lease_name, kube::kRetryPeriod,
-                             [answer](std::string holder, const kube::ApiError& error) {
-                               if (!error.ok() && error.failure != kube::Failure::kNotFound) {
-                                 Log(LogLevel::kInfo, "lease_not_read", {{"error", error.message}});
-                               }
-                               answer->set_value(std::move(holder));
-                             });
-    });
-    const std::string holder = answer->get_future().get();
-    if (!holder.empty()) {
-      return Fail(ErrorCode::kIo,
-                  fmt::format("{} holds and renews the Lease {}/{}: another scheduler serves the "
-                              "same scheduler name. Stop it, choose another --scheduler-name, try "
-                              "--dry-run beside it, or pass --takeover",
-                              holder, ns, name));
-    }
-  }
-  return {};
 }
 
 Status Scheduler::Serve() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "sim/json.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::string_view kPodScheduled = "PodScheduled";
 constexpr std::string_view kUnschedulable = "Unschedulable";
+constexpr std::string_view kSchedulerError = "SchedulerError";
 
 // Reasons that go by themselves while the members of a gang are being made.
 bool MayBeGathering(std::string_view reason) {
@@ -22,17 +24,26 @@ uint64_t HashOf(std::string_view reason, std::string_view message) {
   return hash(reason) * 31 + hash(message);
 }
 
-Patch ConditionPatch(const cluster::PodRecord& pod, const std::string& message, bool moves,
-                     Time now) {
+struct PodTold {
+  std::string_view reason;
+  const std::string& message;
+  bool moves = false;                  // the condition was not False before
+  std::optional<sim::Json> nominated;  // set: what nominatedNodeName becomes, null: it goes
+};
+
+Patch StatusPatch(const cluster::PodRecord& pod, const PodTold& told, Time now) {
   sim::Json condition = {{"type", kPodScheduled},
                          {"status", "False"},
-                         {"reason", kUnschedulable},
-                         {"message", message}};
-  if (moves) {
+                         {"reason", told.reason},
+                         {"message", told.message}};
+  if (told.moves) {
     condition["lastTransitionTime"] = FormatRfc3339(now);
   }
-  const sim::Json body = {{"metadata", {{"uid", pod.uid}}},
-                          {"status", {{"conditions", sim::Json::array({std::move(condition)})}}}};
+  sim::Json body = {{"metadata", {{"uid", pod.uid}}},
+                    {"status", {{"conditions", sim::Json::array({std::move(condition)})}}}};
+  if (told.nominated) {
+    body["status"]["nominatedNodeName"] = *told.nominated;
+  }
   return {
       kube::kPods, {pod.ns, pod.name, pod.uid}, "status", kube::kStrategicPatch, sim::Dump(body)};
 }
@@ -41,11 +52,12 @@ Patch ConditionPatch(const cluster::PodRecord& pod, const std::string& message, 
 
 void Waiters::SeePod(PodId id, const api::Pod& pod) {
   const auto at = std::ranges::find(pod.conditions, kPodScheduled, &api::Condition::type);
+  const bool nominated = !pod.nominated_node.empty();
   if (at == pod.conditions.end()) {
-    shown_.erase(id);
+    shown_[id] = {0, false, nominated};
     return;
   }
-  shown_[id] = {HashOf(at->reason, at->message), at->status == "False"};
+  shown_[id] = {HashOf(at->reason, at->message), at->status == "False", nominated};
 }
 
 void Waiters::SetDue(GangId id, Gang& gang, Time due) {
@@ -86,7 +98,7 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
     return;
   }
   if (other_reason) {
-    SetDue(id, mine, mine.due.set() ? mine.due : now + kGather);
+    SetDue(id, mine, mine.due.set() ? mine.due : now + kMostGather);
   } else {
     const bool other_words = mine.told.message != mine.latest.message;
     SetDue(id, mine, other_words ? mine.told_at + kRetell : Time());
@@ -115,15 +127,29 @@ void Waiters::TellPods(const cluster::State& state, GangId id, const Words& word
       continue;
     }
     Shown& shown = shown_[pod_id];
-    if (shown.hash == hash && shown.is_false) {
+    if (shown.hash == hash && shown.is_false && !shown.nominated) {
       continue;
     }
-    effects.patches.push_back(ConditionPatch(pod, words.message, !shown.is_false, now));
+    const auto nominated = shown.nominated ? std::optional(sim::Json()) : std::nullopt;
+    effects.patches.push_back(
+        StatusPatch(pod, {kUnschedulable, words.message, !shown.is_false, nominated}, now));
     effects.events.push_back(
         {{"v1", "Pod", pod.ns, pod.name, pod.uid},
          {.warning = true, .reason = "FailedScheduling", .message = words.message, .key = ""}});
-    shown = {hash, true};
+    shown = {hash, true, false};
   }
+}
+
+void Waiters::TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
+                             const std::string& message, Time now, Effects& effects) {
+  const cluster::PodRecord& pod = state.pod(id);
+  Shown& shown = shown_[id];
+  effects.patches.push_back(
+      StatusPatch(pod, {kSchedulerError, message, !shown.is_false, sim::Json(node)}, now));
+  effects.events.push_back(
+      {{"v1", "Pod", pod.ns, pod.name, pod.uid},
+       {.warning = true, .reason = "FailedScheduling", .message = message, .key = ""}});
+  shown = {HashOf(kSchedulerError, message), true, true};
 }
 
 void Waiters::Wake(const cluster::State& state, Time now, Effects& effects,

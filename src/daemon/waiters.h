@@ -2,7 +2,7 @@
 // the words for their PodGroup.
 //
 // A new reason is told at once, other words for the same reason at most every kRetell, and a gang
-// whose members are only just being made is left alone for kGather. A pod that shows the words
+// whose members are only just being made is left alone for kMostGather. A pod that shows the words
 // already, told by whoever led before, is not told again.
 #pragma once
 
@@ -17,15 +17,14 @@
 #include "base/time.h"
 #include "cluster/state.h"
 #include "daemon/effects.h"
+#include "daemon/gatherer.h"
 #include "sched/plan.h"
 
 namespace hopwise::daemon {
 
-// While room comes and goes the numbers in a reason change all the time; people read slower.
+// While room comes and goes the numbers in a reason change all the time; people read slower. Until
+// kMostGather is over "3 of 512 members" is no news either.
 inline constexpr Duration kRetell = Seconds(10);
-// Members of one gang are made within this, as a rule; until then "3 of 512 members" is no news.
-inline constexpr Duration kGather = Seconds(2);
-
 class Waiters {
  public:
   struct Words {
@@ -48,7 +47,12 @@ class Waiters {
   // Waiting gangs by reason, as last decided.
   [[nodiscard]] std::map<std::string, int64_t> CountByReason() const;
 
-  // Takes note of the condition that a pod shows.
+  // A bind failed and is tried again after a pause: the pod shows why (reason SchedulerError) and,
+  // as its nominatedNodeName, where its room is held meanwhile.
+  void TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
+                      const std::string& message, Time now, Effects& effects);
+
+  // Takes note of the condition and the nominated node that a pod shows.
   void SeePod(PodId id, const api::Pod& pod);
   void LosePod(PodId id) { shown_.erase(id); }
 
@@ -63,6 +67,7 @@ class Waiters {
   struct Shown {
     uint64_t hash = 0;      // of reason and message
     bool is_false = false;  // the condition's status: lastTransitionTime moves only with it
+    bool nominated = false;
   };
 
   void SetDue(GangId id, Gang& gang, Time due);

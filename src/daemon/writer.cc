@@ -1,5 +1,6 @@
 #include "daemon/writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/json.h"
@@ -62,11 +63,12 @@ void Writer::Send(const std::string& key) {
   request.body = job.patch.body;
   const kube::Resource resource = job.patch.resource;
   const std::string name = NameOf(job.patch.object);
-  transport_.Send(std::move(request), [this, key, resource, name](kube::Response&& response) {
+  const auto answered = [this, key, resource, name](kube::Response&& response) {
     --under_way_;
     Answered(key, kube::ErrorOf(response, "patch", resource, name));
     Pump();
-  });
+  };
+  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 void Writer::Answered(const std::string& key, const kube::ApiError& error) {
@@ -74,10 +76,11 @@ void Writer::Answered(const std::string& key, const kube::ApiError& error) {
   Job& job = at->second;
   if (error.retriable() && !job.next && job.tries < kWriteTries) {
     job.sent = false;
-    transport_.After(job.backoff.Next(transport_.Random()), [this, key] {
+    const Duration wait = std::max(job.backoff.Next(transport_.Random()), error.retry_after);
+    transport_.After(wait, lifeline_.Guard([this, key] {
       queue_.push_back(key);
       Pump();
-    });
+    }));
     return;
   }
   const Patch patch = std::move(job.patch);
@@ -102,9 +105,10 @@ void Writer::CreateQueue(const std::string& name) {
                             {"kind", "Queue"},
                             {"metadata", {{"name", name}}},
                             {"spec", {{"weight", 1}, {"reclaimable", name != "root"}}}});
-  transport_.Send(std::move(request), [this, name](kube::Response&& response) {
+  const auto answered = [this, name](kube::Response&& response) {
     queue_created_(name, kube::ErrorOf(response, "create", kube::kQueues, name));
-  });
+  };
+  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 }  // namespace hopwise::daemon

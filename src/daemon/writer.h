@@ -11,6 +11,7 @@
 #include "daemon/effects.h"
 #include "kube/backoff.h"
 #include "kube/errors.h"
+#include "kube/lifeline.h"
 #include "kube/transport.h"
 
 namespace hopwise::daemon {
@@ -54,6 +55,7 @@ class Writer {
   int under_way_ = 0;
   std::map<std::string, Job> jobs_;  // by path
   std::deque<std::string> queue_;
+  kube::Lifeline lifeline_;
 };
 
 }  // namespace hopwise::daemon

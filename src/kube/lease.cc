@@ -181,6 +181,7 @@ void LeaderElector::Impl::Write(const Record& record, bool create,
   if (!body["metadata"].is_object()) body["metadata"] = Json::object();
   body["metadata"]["name"] = options.name;
   body["metadata"]["namespace"] = options.ns;
+  for (const auto& [key, value] : options.annotations) body["metadata"]["annotations"][key] = value;
   if (!body["spec"].is_object()) body["spec"] = Json::object();
   body["spec"]["holderIdentity"] = record.holder;
   body["spec"]["leaseDurationSeconds"] = record.seconds;
@@ -386,6 +387,12 @@ LeaderElector::~LeaderElector() {
 void LeaderElector::Start() {
   if (std::exchange(impl_->running, true)) return;
   impl_->Cycle();
+}
+
+void LeaderElector::Rest() {
+  impl_->leading = false;
+  impl_->running = true;  // Start does nothing any more
+  impl_->Drop();
 }
 
 void LeaderElector::Release(std::function<void()> done) {

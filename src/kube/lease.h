@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,8 @@ inline constexpr Duration kRetryPeriod = Seconds(2);
 
 struct LeaseOptions {
   std::string ns, name;
-  std::string identity;  // "host_<random>", one per process
+  std::string identity;                                 // "host_<random>", one per process
+  std::map<std::string, std::string> annotations = {};  // kept on the Lease while it is ours
   Duration duration = kLeaseDuration, renew_deadline = kRenewDeadline, retry_period = kRetryPeriod;
 };
 
@@ -42,6 +44,9 @@ class LeaderElector {
   LeaderElector& operator=(const LeaderElector&) = delete;
 
   void Start();
+  // No more turns: it neither renews nor stands again, and tells nothing more. For whoever lost the
+  // Lease and is about to end; Release may follow.
+  void Rest();
   // Gives the Lease back if we hold it (holderIdentity "" and a duration of 1 s), so that the next
   // one need not wait; `done` when that is over or failed.
   void Release(std::function<void()> done);

@@ -239,6 +239,23 @@ TEST(Lease, IsGivenUpWhenNoRenewalGotThroughWithinTheDeadline) {
   EXPECT_EQ(a.log.back(), "elected");
 }
 
+TEST(Lease, WhoeverRestsStandsNoMore) {
+  LeaseServer server;
+  Candidate a(server, "a_1");
+  a.Start();
+  a.elector->Rest();
+  EXPECT_FALSE(a.leading());
+  const size_t sent = a.transport.sent().size();
+  a.transport.Advance(Seconds(60));
+  EXPECT_EQ(a.transport.sent().size(), sent);
+  EXPECT_EQ(server.Holder(), "a_1") << "it is not given back";
+  bool released = false;
+  a.elector->Release([&] { released = true; });
+  a.transport.Advance(Seconds(1));
+  EXPECT_TRUE(released);
+  EXPECT_EQ(server.Holder(), "");
+}
+
 TEST(Lease, ARequestThatHangsIsFollowedByAnotherBeforeTheDeadline) {
   LeaseServer server;
   Candidate a(server, "a_1");

@@ -113,6 +113,26 @@ class LineReader {
   simdjson::ondemand::parser parser_;
 };
 
+// The continue token of a page. It stands before the items, so that they need not be read for it.
+class TokenReader {
+ public:
+  // `text` may grow in capacity. "" for the last page and for what is no list.
+  std::string Read(std::string& text) {
+    text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+    simdjson::ondemand::document document;
+    std::string_view token;
+    if (parser_.iterate(text.data(), text.size(), text.capacity()).get(document) !=
+            simdjson::SUCCESS ||
+        document["metadata"]["continue"].get_string().get(token) != simdjson::SUCCESS) {
+      return "";
+    }
+    return std::string(token);
+  }
+
+ private:
+  simdjson::ondemand::parser parser_;
+};
+
 }  // namespace
 
 struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
@@ -148,6 +168,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   std::string partial;  // a line whose end is yet to come
   std::vector<WatchEvent> pending;
   LineReader lines;
+  TokenReader tokens;
   api::Decoder decoder;
 
   bool refused_streaming = false;  // for good
@@ -191,6 +212,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   // --- what comes next
   Duration Delay(Duration at_least);
+  void ListAnew(Duration at_least);
   void Pause(Duration delay, Phase next);
   void OnMissing(const ApiError& error);
   void Reset();
@@ -319,13 +341,16 @@ void Reflector::Impl::OnPage(Response&& response) {
     }
     return Pause(Delay(error.retry_after), Phase::kStreamingList);
   }
+  // Asked for before this one is read, so that the server works while we do.
+  const std::string token = tokens.Read(response.body);
+  if (!token.empty()) RequestPage(token);
   api::ListMeta meta;
   const uint64_t before = epoch;
   if (!TakePage(response.body, meta)) {
     if (epoch == before) Pause(Delay({}), Phase::kStreamingList);
     return;
   }
-  if (!meta.continue_token.empty()) return RequestPage(meta.continue_token);
+  if (!token.empty()) return;
   version = meta.resource_version;
   if (FinishList()) Open(Phase::kWatch);
 }
@@ -544,8 +569,9 @@ void Reflector::Impl::OnStreamEnd(const Response& response) {
     return OnListStreamFailed(
         OwnError(Failure::kServer, "the stream ended before the list was complete"));
   }
-  // A stream that brought something was well; how it ended does not matter.
   if (!error.ok() && !heard) return OnWatchFailed(error);
+  // It was well and broke: nobody says what became of the server meanwhile.
+  if (!error.ok()) return ListAnew(error.retry_after);
   if (transport.Now() - began > kShortWatch) return Open(Phase::kWatch);
   Pause(Delay({}), Phase::kWatch);
 }
@@ -579,12 +605,8 @@ void Reflector::Impl::OnWatchFailed(const ApiError& error) {
   switch (error.failure) {
     case Failure::kNoSuchKind:
       return OnMissing(error);
-    case Failure::kExpired: {
-      // Ordinary: the history is short. At once, unless it keeps happening.
-      const bool seldom = !last_failure || transport.Now() - *last_failure >= kBackoffReset;
-      const Duration delay = Delay(error.retry_after);
-      return Pause(seldom ? Duration{} : delay, Phase::kStreamingList);
-    }
+    case Failure::kExpired:
+      return ListAnew(error.retry_after);  // ordinary: the history is short
     default:
       break;
   }
@@ -606,6 +628,13 @@ Duration Reflector::Impl::Delay(Duration at_least) {
   const Duration wait = std::max(backoff.Next(transport.Random()), at_least);
   last_failure = now + wait;
   return wait;
+}
+
+// At once, unless it keeps happening.
+void Reflector::Impl::ListAnew(Duration at_least) {
+  const bool seldom = !last_failure || transport.Now() - *last_failure >= kBackoffReset;
+  const Duration delay = Delay(at_least);
+  Pause(seldom ? at_least : delay, Phase::kStreamingList);
 }
 
 void Reflector::Impl::Pause(Duration delay, Phase next) {

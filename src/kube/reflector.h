@@ -8,8 +8,9 @@
 // whose name was taken by another (another uid), before that one is told.
 //
 // An object whose new version does not decode keeps the old one until it is deleted. Where the
-// server may have lost its data (a watch that ended and found nobody there, or a watch gone silent)
-// all is listed anew: such a server would keep quiet until its versions reach the one we know.
+// server may have lost its data (a watch that broke, found nobody there, or went silent) all is
+// listed anew: such a server would keep quiet until its versions reach the one we know. client-go
+// trusts a broken watch and goes on from there.
 #pragma once
 
 #include <cstdint>

@@ -101,6 +101,12 @@ class Server {
       transport_.End(id, Reply(200));
     }
   }
+  // As when the process or the network dies: no orderly end.
+  void BreakAll() {
+    for (const auto& [id, watcher] : std::exchange(watchers_, {})) {
+      transport_.End(id, NoReply("the connection was reset"));
+    }
+  }
   void SayErrorToAll(int code, const std::string& reason) {
     for (const auto& [id, watcher] : std::exchange(watchers_, {})) {
       transport_.Feed(id, EventLine("ERROR", StatusText(code, reason)));

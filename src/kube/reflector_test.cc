@@ -144,6 +144,33 @@ TEST_F(ReflectorTest, WatchesOnAtOnceFromTheLastVersionWhenAWatchEnds) {
   EXPECT_EQ(view.troubles, 0);
 }
 
+TEST_F(ReflectorTest, ListsAnewAtOnceWhenAWatchBreaks) {
+  Start();
+  transport.Advance(Seconds(61));  // it was well
+  server.BreakAll();
+  server.Remove("ml/a");
+  transport.Run();
+  EXPECT_EQ(reflector->lists(), 2U);
+  EXPECT_EQ(view.contents, server.contents);
+  server.BreakAll();
+  transport.Run();
+  EXPECT_EQ(reflector->lists(), 2U) << "not at once when it keeps happening";
+  Settle();
+  EXPECT_EQ(reflector->lists(), 3U);
+}
+
+TEST_F(ReflectorTest, ListsAnewAtOnceWhenAServerThatDiedCameBackWithoutItsData) {
+  Start();
+  server.version += 100;
+  server.Set("ml/c", 3);
+  transport.Advance(Seconds(61));
+  server.BreakAll();
+  server.LoseData();
+  server.Set("ml/new", 1);
+  transport.Run();
+  EXPECT_EQ(view.contents, server.contents);
+}
+
 TEST_F(ReflectorTest, TakesTheVersionFromBookmarksAndDeletionsToo) {
   Start();
   server.Remove("ml/a");

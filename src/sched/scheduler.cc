@@ -1,8 +1,10 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/quantity.h"
@@ -53,6 +55,8 @@ struct Scheduler::Impl {
   bool started = false;
   bool afresh = false;  // refusals of the past do not count
   GangId last_afresh;   // judged last by JudgeAfresh
+  std::set<GangId> held;
+  std::set<GangId> put_off;  // to be decided, were they not held
   Counters counters;
 };
 
@@ -94,9 +98,14 @@ void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
   }
   counters.woken += awake.size();
   awake.insert(awake.end(), changes.gangs.begin(), changes.gangs.end());
+  awake.insert(awake.end(), put_off.begin(), put_off.end());
+  put_off.clear();
   std::ranges::sort(awake);
   awake.erase(std::ranges::unique(awake).begin(), awake.end());
   std::erase_if(awake, [&](GangId id) { return !state.gang(id).alive; });
+  std::ranges::copy_if(awake, std::inserter(put_off, put_off.end()),
+                       [&](GangId id) { return held.contains(id); });
+  std::erase_if(awake, [&](GangId id) { return held.contains(id); });
 }
 
 void Scheduler::Impl::FitTotals() {
@@ -134,6 +143,9 @@ Plan Scheduler::Impl::JudgeAfresh() {
     return plan;
   }
   last_afresh = at->first;
+  if (held.contains(last_afresh)) {
+    return plan;
+  }
   const bool placed_before = at->second.verdict == Verdict::kPlaced;
   afresh = true;
   DecideFully(last_afresh, plan);
@@ -398,6 +410,10 @@ void Scheduler::SetConfig(Config config) {
   impl_->scorer.emplace(impl_->config, impl_->state.columns());
   impl_->started = false;  // the next Run wakes everybody
 }
+
+void Scheduler::Hold(GangId gang) { impl_->held.insert(gang); }
+
+void Scheduler::Release(GangId gang) { impl_->held.erase(gang); }
 
 const GangReport* Scheduler::LastReport(GangId gang) const {
   const auto at = impl_->waiting.find(gang);

@@ -40,6 +40,11 @@ class Scheduler {
   // after a Run, when all changes were taken; the plan holds at most that gang.
   Plan JudgeAfresh();
 
+  // A gang that is held is left out of Run and JudgeAfresh, as if it were not there, until it is
+  // released; the next Run decides it then.
+  void Hold(GangId gang);
+  void Release(GangId gang);
+
   // Other weights and plugins from now on; the next Run decides every waiting gang again.
   void SetConfig(Config config);
 

@@ -132,6 +132,25 @@ TEST(Scheduler, SaysNothingNewOfWhatNeverChanged) {
   EXPECT_NE(cluster.scheduler->LastReport(cluster.Gang("g")), nullptr);
 }
 
+TEST(Scheduler, AGangThatIsHeldIsLeftOutUntilItIsReleased) {
+  TestCluster cluster("l1@1(a:4)");
+  cluster.Run();
+  cluster.Add(Group("first", 3)).Pods("first", 3).Add(Group("second", 3)).Pods("second", 3);
+  cluster.scheduler->Hold(cluster.Gang("first"));
+  cluster.Run();
+  EXPECT_EQ(cluster.Placed("first"), 0);
+  EXPECT_EQ(cluster.Placed("second"), 3);
+  for (const char* pod : {"second-0", "second-1", "second-2"}) {
+    cluster.Remove(pod);
+  }
+  cluster.Run();
+  EXPECT_TRUE(cluster.scheduler->JudgeAfresh().gangs.empty());
+  EXPECT_EQ(cluster.Placed("first"), 0);
+  cluster.scheduler->Release(cluster.Gang("first"));
+  cluster.Run();
+  EXPECT_EQ(cluster.Placed("first"), 3);
+}
+
 TEST(Scheduler, LocatesAGangInItsSmallestDomain) {
   TestCluster cluster(kPicture);
   cluster.Add(Group("g", 12).Soft()).Pods("g", 12);

@@ -207,7 +207,9 @@ void WarnAbout(const Json& object, const Key& key, const std::string& where, Man
 }
 
 bool TakesPart(const api::Decoded& decoded) {
-  return !std::holds_alternative<api::Unknown>(decoded.object) || decoded.kind == "Event";
+  // The last is what a scheduler adds to its dump, for people to read.
+  return !std::holds_alternative<api::Unknown>(decoded.object) || decoded.kind == "Event" ||
+         (decoded.api_version == "hopwise.dev/v1" && decoded.kind == "SchedulerState");
 }
 
 void AddDocument(const Origin& origin, const api::Document& document, Manifest& manifest) {

@@ -206,7 +206,6 @@ LEASES_IN = "hopwise-system"
 WATCHED = (
     "nodes",
     "pods",
-    "namespaces",
     "priorityclasses.scheduling.k8s.io",
     "podgroups.scheduling.volcano.sh",
     "podgroups.scheduling.x-k8s.io",
@@ -214,17 +213,18 @@ WATCHED = (
     "hypernodes.topology.volcano.sh",
 )
 MAY = [
-    *((verb, resource, "") for resource in WATCHED for verb in ("get", "list", "watch")),
+    *((verb, resource, "") for resource in WATCHED for verb in ("list", "watch")),
+    ("get", "pods", ""),
     ("create", "pods/binding", ""),
     ("create", "pods/eviction", ""),
     ("patch", "pods/status", ""),
     ("create", "events", ""),
     ("patch", "events", ""),
-    ("update", "podgroups.scheduling.volcano.sh", ""),
+    ("patch", "podgroups.scheduling.volcano.sh", ""),
     ("patch", "podgroups.scheduling.x-k8s.io/status", ""),
     ("create", "queues.scheduling.volcano.sh", ""),
-    ("update", "queues.scheduling.volcano.sh/status", ""),
-    ("patch", "hypernodes.topology.volcano.sh/status", ""),
+    ("patch", "queues.scheduling.volcano.sh/status", ""),
+    ("list", "leases.coordination.k8s.io", LEASES_IN),
     ("create", "leases.coordination.k8s.io", LEASES_IN),
     ("update", "leases.coordination.k8s.io", LEASES_IN),
 ]
@@ -237,8 +237,8 @@ MAY_NOT = [
     ("patch", "nodes", ""),
     ("delete", "podgroups.scheduling.volcano.sh", ""),
     ("update", "queues.scheduling.volcano.sh", ""),
-    ("update", "hypernodes.topology.volcano.sh", ""),
-    ("list", "leases.coordination.k8s.io", LEASES_IN),
+    ("patch", "hypernodes.topology.volcano.sh/status", ""),
+    ("list", "namespaces", ""),
     ("get", "leases.coordination.k8s.io", "kube-system"),
 ]
 

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""`hopwise scheduler` beside its own client and kube-scheduler, on one API server on this machine.
+
+Targets are ratios and limits that hold on a busy machine; figures are for reading. See README.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+
+from hopcluster import Cluster, HopwiseScheduler, Options, binaries  # noqa: E402
+from hopcluster import commands  # noqa: E402
+from hopcluster.credentials import KUBE_SCHEDULER  # noqa: E402
+from hopcluster.objects import Fabric, node, pod  # noqa: E402
+from hopcluster.ports import free_port  # noqa: E402
+from hopcluster.process import Process  # noqa: E402
+
+HOPWISE = pathlib.Path(os.environ.get("HOPWISE", ROOT / "build/release/bin/hopwise"))
+CLIENT = pathlib.Path(os.environ.get("LIVE_CLIENT", ROOT / "build/release/bench/live/live_client"))
+# For a look at the program itself on a machine in a hurry: HOPWISE_BENCH_SCALE=0.1.
+SCALE = float(os.environ.get("HOPWISE_BENCH_SCALE", "1"))
+
+ROUNDS = 5  # of each, in turns; the middle one counts
+PLAIN = round(2000 * SCALE)
+GANGS, GANG_SIZE = 4, round(500 * SCALE)
+BIG_NODES, BIG_PODS = round(5000 * SCALE), round(20_000 * SCALE)
+IDLE_S = 20.0
+PENDING = 512
+UNRELATED = round(1000 * SCALE)
+GROUP = "scheduling.k8s.io/group-name"
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+MEGA = 1 << 20
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def target(name: str, measured: float, limit: float, good: bool) -> None:
+    report("TARGET", name, measured, f"{limit:g}", "ok" if good else "short")
+
+
+def figure(name: str, measured: float) -> None:
+    report("FIGURE", name, measured, "-", "-")
+
+
+_report: list[str] = []
+_numbers = itertools.count(1)
+
+
+def report(*words: object) -> None:
+    _report.append(" ".join(f"{w:.3f}" if isinstance(w, float) else str(w) for w in words))
+
+
+def median(values: list[float]) -> float:
+    return float(statistics.median(values))
+
+
+def say(text: str) -> None:
+    print(f"# {text}", flush=True)
+
+
+class Bench:
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.api = cluster.api
+        self.environment = os.environ | {"KUBECONFIG": str(cluster.kubeconfig)}
+
+    # --- the client ---
+
+    def client(self, *words: str) -> dict:
+        done = subprocess.run([CLIENT, *words], env=self.environment, stdout=subprocess.PIPE,
+                              check=True, timeout=600)  # fmt: skip
+        return json.loads(done.stdout)
+
+    def watch(self, namespace: str, count: int) -> subprocess.Popen:
+        watcher = subprocess.Popen([CLIENT, "watch", namespace, str(count)], text=True,
+                                   env=self.environment, stdout=subprocess.PIPE)  # fmt: skip
+        assert watcher.stdout.readline() == "ready\n"
+        return watcher
+
+    @staticmethod
+    def seen_by(watcher: subprocess.Popen) -> dict:
+        return json.loads(watcher.communicate(timeout=400)[0])
+
+    def create(self, objects: list[dict]) -> float:
+        """Makes them at the client's best speed; returns how many a second."""
+        path = self.cluster.folder / "objects.ndjson"
+        with open(path, "w", encoding="utf-8") as file:
+            for item in objects:
+                where = self.api.path_of(item).rpartition("/")[0]
+                file.write(json.dumps({"path": where, "body": item}) + "\n")
+        made = self.client("create", str(path))
+        return made["created"] / made["seconds"]
+
+    # --- objects ---
+
+    def namespace(self, name: str) -> str:
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        return name
+
+    def floor(self, fabric: Fabric) -> None:
+        self.create(fabric.hypernodes())
+        self.create([node(name, ready=True) for name in fabric.node_names()])
+
+    def wipe(self, *kinds: tuple[str, str]) -> None:
+        """All objects of the kinds, then waits until they are gone."""
+        for version, kind in kinds:
+            namespaces = {item["metadata"].get("namespace", "") for item in
+                          self.api.list(version, kind)}  # fmt: skip
+            for namespace in namespaces:
+                path = self.api.collection(version, kind, namespace)
+                self.api.request("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=120)
+
+    def clear(self) -> None:
+        self.wipe(("v1", "Pod"), (VOLCANO, "PodGroup"))
+
+    def clear_all(self) -> None:
+        self.clear()
+        self.wipe(("v1", "Node"), ("topology.volcano.sh/v1alpha1", "HyperNode"))
+
+    # --- schedulers ---
+
+    def hopwise(self) -> HopwiseScheduler:
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                 "metadata": {"name": "hopwise-scheduler", "namespace": "hopwise-system"}}  # fmt: skip
+        self.api.delete(lease)
+        one = self.cluster.hopwise(HOPWISE, name=f"hopwise-{next(_numbers)}")
+        one.start()
+        return one
+
+    def end(self, one: HopwiseScheduler) -> None:
+        assert one.stop() == 0, one.with_tail("did not end well")
+        self.cluster.schedulers.remove(one)
+
+
+def cpu_seconds(process: Process) -> float:
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_mb(process: Process, what: str = "VmRSS") -> float:
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(rf"{what}:\s+(\d+) kB", status)[1]) * 1024 / MEGA
+
+
+# --- bind rates -----------------------------------------------------------------------------------
+
+
+def plain_pods(namespace: str, scheduler: str) -> list[dict]:
+    return [pod(f"plain-{i}", namespace, scheduler=scheduler) for i in range(PLAIN)]
+
+
+def gang_pods(namespace: str, scheduler: str) -> list[dict]:
+    objects = []
+    for g in range(GANGS):
+        objects.append({"apiVersion": VOLCANO, "kind": "PodGroup",
+                        "metadata": {"name": f"gang{g}", "namespace": namespace},
+                        "spec": {"minMember": GANG_SIZE}})  # fmt: skip
+        objects += [pod(f"gang{g}-{i}", namespace, scheduler=scheduler, gpus=1,
+                        annotations={GROUP: f"gang{g}"})
+                    for i in range(GANG_SIZE)]  # fmt: skip
+    return objects
+
+
+def rate_of(seen: dict, count: int) -> float:
+    assert seen["bound"] == count and seen["events"] == count, seen
+    return count / seen["first_to_last_bound"]
+
+
+def raw_rate(bench: Bench, make, count: int, number: int) -> float:
+    namespace = bench.namespace(f"raw-{make.__name__.partition('_')[0]}-{number}")
+    bench.create(make(namespace, "nobody"))
+    watcher = bench.watch(namespace, count)
+    bench.client("bind", namespace)
+    rate = rate_of(bench.seen_by(watcher), count)
+    bench.clear()
+    return rate
+
+
+def hopwise_rate(bench: Bench, make, count: int, number: int) -> tuple[float, float]:
+    """Also: how long after the last bind the last Event came."""
+    namespace = bench.namespace(f"hopwise-{make.__name__.partition('_')[0]}-{number}")
+    bench.create(make(namespace, "hopwise"))
+    watcher = bench.watch(namespace, count)
+    one = bench.hopwise()
+    seen = bench.seen_by(watcher)
+    bench.end(one)
+    bench.clear()
+    return rate_of(seen, count), seen["last_bound_to_last_event"]
+
+
+def kube_scheduler_rate(bench: Bench, make, count: int) -> float:
+    namespace = bench.namespace(f"kube-{make.__name__.partition('_')[0]}")
+    pods = [item for item in make(namespace, "default-scheduler") if item["kind"] == "Pod"]
+    bench.create(pods)
+    watcher = bench.watch(namespace, count)
+    folder = bench.cluster.folder
+    kubeconfig = bench.cluster.kubeconfig_for_user(KUBE_SCHEDULER)
+    command = commands.kube_scheduler(free_port(), kubeconfig, folder)
+    scheduler = Process("kube-scheduler", command, folder)
+    scheduler.start()
+    try:
+        return rate_of(bench.seen_by(watcher), count)
+    finally:
+        scheduler.kill()
+        bench.clear()
+
+
+def bind_rates(bench: Bench) -> None:
+    bench.floor(Fabric(1000, 16, 8))
+    for name, make, count in (("plain", plain_pods, PLAIN), ("gangs", gang_pods, GANGS * GANG_SIZE)):
+        raw, ours, late = [], [], []
+        for number in range(ROUNDS):
+            raw.append(raw_rate(bench, make, count, number))
+            rate, lag = hopwise_rate(bench, make, count, number)
+            ours.append(rate)
+            late.append(lag)
+            say(f"{name}: raw {raw[-1]:.0f}/s, Hopwise {rate:.0f}/s, last Event after {lag:.2f} s")
+        theirs = kube_scheduler_rate(bench, make, count)
+        say(f"{name}: kube-scheduler {theirs:.0f}/s")
+        ratio = median(ours) / median(raw)
+        target(f"{name}_bind_rate_to_raw", ratio, 0.9, ratio >= 0.9)
+        target(f"{name}_last_event_s", median(late), 2.0, median(late) <= 2.0)
+        figure(f"{name}_raw_per_s", median(raw))
+        figure(f"{name}_hopwise_per_s", median(ours))
+        figure(f"{name}_kube_scheduler_per_s", theirs)
+        figure(f"{name}_kube_scheduler_to_raw", theirs / median(raw))
+    bench.clear_all()
+
+
+# --- one gang -------------------------------------------------------------------------------------
+
+
+def gang_of_512(bench: Bench) -> None:
+    """From the last pod that a watcher sees to the first that it sees bound."""
+    fabric = Fabric(1000, 16, 8)
+    bench.floor(fabric)
+    hypernodes = len(fabric.hypernodes())
+    one = bench.hopwise()
+    one.wait_ready()
+    times = []
+    for number in range(ROUNDS):
+        namespace = bench.namespace(f"gang-{number}")
+        group = {"apiVersion": VOLCANO, "kind": "PodGroup",
+                 "metadata": {"name": "gang", "namespace": namespace},
+                 "spec": {"minMember": PENDING,
+                          "networkTopology": {"mode": "hard", "highestTierAllowed": 3}}}  # fmt: skip
+        watcher = bench.watch(namespace, PENDING)
+        members = [pod(f"gang-{i}", namespace, gpus=1, annotations={GROUP: "gang"})
+                   for i in range(PENDING)]  # fmt: skip
+        bench.create([group, *members])
+        seen = bench.seen_by(watcher)
+        times.append(seen["last_seen_to_first_bound"] * 1e3)
+        bench.clear()
+    say(f"gang of {PENDING} on 1,000 nodes, {hypernodes} HyperNodes: "
+        + ", ".join(f"{t:.1f} ms" for t in times))  # fmt: skip
+    target("gang_512_last_pod_to_first_bind_ms", median(times), 50.0, median(times) <= 50)
+    bench.end(one)
+    bench.clear_all()
+
+
+# --- a large cluster ------------------------------------------------------------------------------
+
+
+def large_cluster(bench: Bench) -> None:
+    fabric = Fabric(BIG_NODES, 16, 16)
+    names = fabric.node_names()
+    bench.floor(fabric)
+    namespace = bench.namespace("large")
+    rate = bench.create([
+        pod(f"pod-{i}", namespace, scheduler="volcano", nodeName=names[i % len(names)],
+            labels={f"label{k}": f"value-{i % 7}" for k in range(5)})
+        for i in range(BIG_PODS)])  # fmt: skip
+    say(f"{BIG_NODES} nodes and {BIG_PODS} pods made, {rate:.0f} pods a second")
+    plain, ours, rss = [], [], []
+    for number in range(ROUNDS):
+        read = bench.client("lists")
+        plain.append(read["seconds"])
+        one = bench.hopwise()
+        ours.append(sync_seconds(one))
+        rss.append(memory_mb(one))
+        say(f"plain paged GET {plain[-1]:.2f} s ({read['bytes'] / MEGA:.0f} MB), synced after "
+            f"{ours[-1]:.2f} s, {rss[-1]:.0f} MB")  # fmt: skip
+        if number < ROUNDS - 1:
+            bench.end(one)
+    ratio = median(ours) / median(plain)
+    target("sync_to_plain_get", ratio, 1.3, ratio <= 1.3)
+    figure("sync_s", median(ours))
+    one.wait_ready()
+    idle_and_pending(bench, one, namespace, names)
+    target("rss_mb", memory_mb(one), 250.0, memory_mb(one) <= 250)
+    figure("peak_rss_mb", memory_mb(one, "VmHWM"))
+    bench.end(one)
+
+
+def sync_seconds(one: HopwiseScheduler) -> float:
+    """By the scheduler's own log: from its first watch to synced caches."""
+    one.wait_until(lambda: "caches_synced" in one.log(), "synced", 120)
+    stamps = {}
+    for line in one.log().splitlines():
+        for word in ("watching", "caches_synced"):
+            if re.search(rf"\b{word}\b", line):
+                stamps[word] = time_of(line)
+    return stamps["caches_synced"] - stamps["watching"]
+
+
+def time_of(line: str) -> float:
+    stamp = re.match(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z", line)
+    whole = time.mktime(time.strptime(stamp[1], "%Y-%m-%dT%H:%M:%S"))
+    return whole + float(stamp[2] or 0)
+
+
+def idle_and_pending(bench: Bench, one: HopwiseScheduler, namespace: str, names: list[str]) -> None:
+    time.sleep(5)
+    before = cpu_seconds(one)
+    time.sleep(IDLE_S)
+    idle = (cpu_seconds(one) - before) / IDLE_S
+    target("idle_cpu_percent", idle * 100, 1.0, idle <= 0.01)
+    bench.create([{"apiVersion": VOLCANO, "kind": "PodGroup",
+                   "metadata": {"name": "wide", "namespace": namespace},
+                   "spec": {"minMember": PENDING, "networkTopology":
+                            {"mode": "hard", "highestTierAllowed": 1}}},
+                  *(pod(f"wide-{i}", namespace, gpus=8, annotations={GROUP: "wide"})
+                    for i in range(PENDING))])  # fmt: skip
+    one.wait_until(lambda: waits(bench, namespace), "told why it waits", 60)
+    time.sleep(5)
+    before = cpu_seconds(one)
+    touch = {"metadata": {"annotations": {"bench": "touched"}}}
+
+    def unrelated(i: int) -> None:
+        bench.api.patch({"apiVersion": "v1", "kind": "Pod",
+                         "metadata": {"name": f"pod-{i}", "namespace": namespace}}, touch)
+        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": names[i % len(names)]}}
+        beat = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
+                                           "lastHeartbeatTime": "2026-01-01T00:00:%02dZ" % (i % 60)}]}}
+        bench.api.patch(item, beat, "status")
+
+    bench.api.in_parallel(unrelated, range(UNRELATED))
+    time.sleep(2)
+    spent = (cpu_seconds(one) - before) * 1e3 / (2 * UNRELATED)
+    target("pending_512_cpu_ms_per_unrelated_event", spent, 1.0, spent < 1)
+
+
+def waits(bench: Bench, namespace: str) -> bool:
+    group = bench.api.get(VOLCANO, "PodGroup", "wide", namespace)
+    return any(c["type"] == "Unschedulable" for c in group.get("status", {}).get("conditions", []))
+
+
+def main() -> int:
+    binaries.build()
+    with Cluster(Options(controllers=False, kwok=False)) as cluster:
+        bench = Bench(cluster)
+        bind_rates(bench)
+        gang_of_512(bench)
+        large_cluster(bench)
+    print()
+    print("\n".join(_report))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
