@@ -130,9 +130,8 @@ class Bench:
     # --- schedulers ---
 
     def hopwise(self) -> HopwiseScheduler:
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-                 "metadata": {"name": "hopwise-scheduler", "namespace": "hopwise-system"}}  # fmt: skip
-        self.api.delete(lease)
+        meta = {"name": "hopwise-scheduler", "namespace": "hopwise-system"}
+        self.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta})
         one = self.cluster.hopwise(HOPWISE, name=f"hopwise-{next(_numbers)}")
         one.start()
         return one
@@ -217,7 +216,8 @@ def kube_scheduler_rate(bench: Bench, make, count: int) -> float:
 
 def bind_rates(bench: Bench) -> None:
     bench.floor(Fabric(1000, 16, 8))
-    for name, make, count in (("plain", plain_pods, PLAIN), ("gangs", gang_pods, GANGS * GANG_SIZE)):
+    whole = GANGS * GANG_SIZE
+    for name, make, count in (("plain", plain_pods, PLAIN), ("gangs", gang_pods, whole)):
         raw, ours, late = [], [], []
         for number in range(ROUNDS):
             raw.append(raw_rate(bench, make, count, number))
@@ -250,10 +250,10 @@ def gang_of_512(bench: Bench) -> None:
     times = []
     for number in range(ROUNDS):
         namespace = bench.namespace(f"gang-{number}")
+        rule = {"mode": "hard", "highestTierAllowed": 3}
         group = {"apiVersion": VOLCANO, "kind": "PodGroup",
                  "metadata": {"name": "gang", "namespace": namespace},
-                 "spec": {"minMember": PENDING,
-                          "networkTopology": {"mode": "hard", "highestTierAllowed": 3}}}  # fmt: skip
+                 "spec": {"minMember": PENDING, "networkTopology": rule}}  # fmt: skip
         watcher = bench.watch(namespace, PENDING)
         members = [pod(f"gang-{i}", namespace, gpus=1, annotations={GROUP: "gang"})
                    for i in range(PENDING)]  # fmt: skip
@@ -340,9 +340,9 @@ def idle_and_pending(bench: Bench, one: HopwiseScheduler, namespace: str, names:
         bench.api.patch({"apiVersion": "v1", "kind": "Pod",
                          "metadata": {"name": f"pod-{i}", "namespace": namespace}}, touch)
         item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": names[i % len(names)]}}
-        beat = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
-                                           "lastHeartbeatTime": "2026-01-01T00:00:%02dZ" % (i % 60)}]}}
-        bench.api.patch(item, beat, "status")
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady",
+                 "lastHeartbeatTime": f"2026-01-01T00:00:{i % 60:02}Z"}  # fmt: skip
+        bench.api.patch(item, {"status": {"conditions": [ready]}}, "status")
 
     bench.api.in_parallel(unrelated, range(UNRELATED))
     time.sleep(2)

@@ -1,13 +1,13 @@
 // What bench/live.py measures beside the scheduler, with the scheduler's own client:
 //
-//   live_client create FILE          makes the objects of FILE, a line {"path": …, "body": …} each
-//   live_client lists                reads what a scheduler watches, page by page, and keeps
-//   nothing live_client bind NAMESPACE       binds the pods of NAMESPACE to the nodes in turn, one
-//   Binding and
-//                                    one Event each, through the scheduler's binder and recorder
-//   live_client watch NAMESPACE N    prints "ready", then watches until N pods are bound and N
-//   Events
-//                                    tell of it
+//   create FILE        makes the objects of FILE, a line {"path": ..., "body": ...} each
+//
+//   lists              reads what a scheduler watches, page by page, and keeps nothing
+//
+//   bind NAMESPACE     binds the pods of NAMESPACE to the nodes in turn, one Binding and one Event
+//                      each, through the scheduler's binder and recorder
+//
+//   watch NAMESPACE N  prints "ready", then watches until N pods are bound and N Events tell of it
 //
 // Takes the kubeconfig from $KUBECONFIG. Prints one JSON object of times in seconds.
 #include <cstdio>

@@ -90,6 +90,43 @@ void AddSchedulingFlags(CLI::App* command, Words& words) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
+// Of Volcano's scheduler, about what works otherwise here or not at all: taken, so that its command
+// line can be kept, and warned of. What would change which nodes or jobs are its own
+// (--node-selector, --scheduler-sharding-mode) is refused. Source: volcano
+// cmd/scheduler/app/options.
+constexpr const char* kIgnoredFlags[] = {"--schedule-period",
+                                         "--resync-period",
+                                         "--priority-class",
+                                         "--minimum-feasible-nodes",
+                                         "--enable-healthz",
+                                         "--minimum-percentage-nodes-to-find",
+                                         "--enable-metrics",
+                                         "--percentage-nodes-to-find",
+                                         "--enable-pprof",
+                                         "--plugins-dir",
+                                         "--csi-storage",
+                                         "--cache-dumper",
+                                         "--cache-dump-dir",
+                                         "--node-worker-threads",
+                                         "--gate-removal-worker-num",
+                                         "--ignored-provisioners",
+                                         "--resource-sync-timeout",
+                                         "--ca-cert-file",
+                                         "--disable-default-scheduler-config"};
+
+void AddIgnoredFlags(CLI::App* command, Words& words) {
+  for (const char* flag : kIgnoredFlags) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            flag,
+            [&words, flag](const std::vector<std::string>&) {
+              words.options.ignored_flags.emplace_back(flag);
+            })
+        ->expected(0, 1)
+        ->group("");  // not in --help
+  }
+}
+
 // "" or what is wrong.
 std::string ReadDurations(Words& words) {
   daemon::SchedulerOptions& options = words.options;
@@ -145,6 +182,7 @@ std::function<int(Io&)> AddScheduler(CLI::App& app) {
   AddServerFlags(command, words->options);
   AddLeaseFlags(command, *words);
   AddSchedulingFlags(command, *words);
+  AddIgnoredFlags(command, *words);
   return [words](Io& io) { return RunWith(*words, io); };
 }
 

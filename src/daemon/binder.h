@@ -32,7 +32,7 @@ inline constexpr Duration kMostBindWait = Seconds(2);
 inline constexpr Duration kLeaseLook = Millis(20);
 
 struct BinderOptions {
-  int at_once = 16;  // more gain nothing on the API server's side (docs/reference/limits.md)
+  int at_once = 16;  // more gained nothing on a server with two cores
   Duration timeout = kBindTimeout;
 };
 

@@ -134,7 +134,11 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
     }
   }
   if (IsDeleted(event)) {
+    const GangId gang = known ? state_->pod(id).gang : GangId();
+    const cluster::Gang before = gang.valid() ? state_->gang(gang) : cluster::Gang();
+    warned_.erase(old_uid);
     state_->RemovePod(meta.ns, meta.name);
+    LetGo(gang, before);
     return;
   }
   const api::Pod& pod = As<api::Pod>(event);
@@ -151,6 +155,9 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
     waiters_.SeePod(id, pod);
     if (old_uid != meta.uid) {
       Gather(record.gang, now);
+      if (synced_) {
+        MeasureStage(metrics_, record, "Watched", now);
+      }
     }
   } else if (record.state == cluster::PodState::kFinished) {
     waiters_.LosePod(id);
@@ -217,14 +224,27 @@ void Core::ObservePodGroup(kube::WatchEvent&& event, bool scheduler_plugins) {
   const std::string ns = meta.ns;
   const std::string name = meta.name;
   if (IsDeleted(event)) {
+    const GangId gang = state_->FindGang(ns, name);
+    const cluster::Gang before = gang.valid() ? state_->gang(gang) : cluster::Gang();
+    warned_.erase(meta.uid);
     state_->RemovePodGroup(ns, name, scheduler_plugins);
     groups_.Remove(scheduler_plugins, ns, name);
+    LetGo(gang, before);
   } else {
     groups_.Apply(As<api::PodGroup>(event));
     state_->Apply(event.decoded.object);
   }
   Touch(state_->FindGang(ns, name));
   queues_.Touch();
+}
+
+// What is kept of a gang by name goes with it.
+void Core::LetGo(GangId gang, const cluster::Gang& before) {
+  const bool there =
+      gang.valid() && state_->gang(gang).alive && state_->gang(gang).sequence == before.sequence;
+  if (gang.valid() && !there && before.source != cluster::GangSource::kLonePod) {
+    DropGang(metrics_, before);
+  }
 }
 
 void Core::ObserveNode(const api::Object& object, bool deleted) {
@@ -283,8 +303,14 @@ void Core::BindEnded(const BindResult& result, Time now) {
     ObserveMs(metrics_, "volcano_scheduling_stage_duration_milliseconds", result.took,
               {{"stage", "Bind"}});
   }
-  if (at == binding_.end() || result.error.ok()) {
-    return;  // seen bound or gone already, or about to be
+  if (result.error.ok()) {
+    if (const PodId id = state_->FindPod(result.pod.ns, result.pod.name); id.valid()) {
+      MeasureStage(metrics_, state_->pod(id), "Bound", now);
+    }
+    return;  // the watch shows it
+  }
+  if (at == binding_.end()) {
+    return;  // gone, or bound after all
   }
   dirty_ = true;
   if (!result.sent) {
@@ -474,6 +500,7 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
       Log(LogLevel::kInfo, "would_bind", {{"pod", pod.ns + "/" + pod.name}, {"node", node}});
       continue;
     }
+    MeasureStage(metrics_, pod, "Assumed", now);
     const auto failed = failures_.find(pod.uid);
     const int failures = failed == failures_.end() ? 0 : failed->second;
     if (failed != failures_.end()) {
@@ -486,7 +513,7 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
 void Core::Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
                 Effects& effects) {
   const kube::ObjectReference about = ReferenceTo(gang);
-  if (!about.uid.empty() && warned_.emplace(about.uid, message).second) {
+  if (!about.uid.empty() && warned_[about.uid].insert(message).second) {
     effects.events.push_back(
         {about, {.warning = true, .reason = reason, .message = message, .key = ""}});
   }
@@ -607,7 +634,7 @@ void Core::MeasureWaiting(Time now) {
     return;
   }
   last_measure_ = now;
-  MeasureState(metrics_, *state_, waiters_.CountByReason());
+  MeasureState(metrics_, *state_, waiters_.CountByReason(), waiters_.CountPods(*state_));
 }
 
 }  // namespace hopwise::daemon

@@ -104,6 +104,7 @@ class Core {
   void ObserveNode(const api::Object& object, bool deleted);
   void SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now);
   void SeeRefused(const api::Pod& pod, Time now);
+  void LetGo(GangId gang, const cluster::Gang& before);
   void Touch(GangId gang);
   void TouchAll();
   void Decide(Time now, Effects& effects);
@@ -138,7 +139,7 @@ class Core {
   std::set<GangId> touched_;
   std::set<std::pair<Time, std::string>> retries_;  // (Binding::retry, uid)
   std::map<std::string, int> failures_;  // by uid: binds that failed, of pods that wait again
-  std::set<std::pair<std::string, std::string>> warned_;  // (uid, words) told already
+  std::map<std::string, std::set<std::string>> warned_;  // by uid: words told already
   std::vector<std::pair<Time, std::pair<NodeId, ClassId>>> avoided_;
   // Of binds that are not ours to wait for: whoever made them may have died before it said so. Told
   // once we decide; an Event that exists already is not made twice.

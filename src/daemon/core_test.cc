@@ -219,6 +219,28 @@ TEST_F(CoreTest, ABrokenHyperNodeIsToldOnItOnceItStaysBroken) {
   EXPECT_EQ(CountEvents(Step(Seconds(60)), "TwoParents"), 0);
 }
 
+TEST_F(CoreTest, WhatIsCountedOfAGangByNameGoesWithIt) {
+  Lead();
+  MakeGang("wide", 5, 5);
+  MakeGang("train", 1, 1);
+  Step();
+  const server::Labels wide = {{"job_id", "ml/wide"}};
+  EXPECT_EQ(metrics_.Value("volcano_unschedule_task_count", wide), 5);
+  EXPECT_EQ(metrics_.Value("volcano_unschedule_job_count"), 1);
+  EXPECT_EQ(metrics_.Value("volcano_job_retry_counts", wide), 1);
+  EXPECT_NE(metrics_.Text().find("job_name=\"train\""), std::string::npos);
+  for (int i = 0; i < 5; ++i) {
+    Delete(kube::kPods, MakePod("wide-" + std::to_string(i), "wide"));
+  }
+  Delete(kube::kPods, MakePod("train-0", "train"));
+  Delete(kube::kPodGroups, MakeGroup("wide", 5));
+  Delete(kube::kPodGroups, MakeGroup("train", 1));
+  Step(Seconds(2));
+  const std::string text = metrics_.Text();
+  EXPECT_EQ(text.find("wide"), std::string::npos) << text;
+  EXPECT_EQ(text.find("train"), std::string::npos) << text;
+}
+
 TEST_F(CoreTest, AQueueThatIsGoneIsNotWrittenAgain) {
   Lead();
   api::Queue queue;

@@ -215,6 +215,10 @@ void Link::CarryOut(const Effects& effects) {
   }
   const kube::EventRecorder::Counts counts = events_->counts();
   metrics_.Set("hopwise_events_waiting", static_cast<double>(counts.waiting));
+  if (counts.dropped > dropped_) {
+    metrics_.Count("hopwise_events_dropped_total",
+                   static_cast<double>(counts.dropped - std::exchange(dropped_, counts.dropped)));
+  }
 }
 
 void Link::LookUp(const ObjectName& pod) {
@@ -243,6 +247,9 @@ void Link::LookUp(const ObjectName& pod) {
 }
 
 void Link::TellAboutUs(const kube::EventText& text) {
+  if (options_.dry_run) {
+    return;
+  }
   events_->Record(
       {"coordination.k8s.io/v1", "Lease", options_.lock_namespace, options_.lock_name, ""}, text);
 }

@@ -2,6 +2,7 @@
 // client's loop; talks to the core's thread by the mailbox alone.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -87,6 +88,7 @@ class Link {
   bool once_synced_ = false;
   bool fresh_ = true;  // the pods were listed since we were elected
   bool stopped_ = false;
+  uint64_t dropped_ = 0;  // Events, as last counted
   kube::Lifeline lifeline_;
 };
 

@@ -22,6 +22,12 @@ void MeasurePlace(server::Metrics& metrics, cluster::State& state,
   metrics.Observe("hopwise_gang_domains_crossed", static_cast<double>(leaves.size()));
 }
 
+std::string JobId(const cluster::Gang& gang) { return gang.ns + "/" + gang.name; }
+
+server::Labels LabelsOf(const cluster::Gang& gang) {
+  return {{"job_name", gang.name}, {"queue", gang.queue_name}, {"job_namespace", gang.ns}};
+}
+
 void MeasureGang(server::Metrics& metrics, const cluster::Gang& gang, Time now) {
   if (!gang.creation.set()) {
     return;
@@ -31,8 +37,7 @@ void MeasureGang(server::Metrics& metrics, const cluster::Gang& gang, Time now) 
   if (gang.source == cluster::GangSource::kLonePod) {
     return;  // a series for each pod of a cluster would be of no use
   }
-  const server::Labels labels = {
-      {"job_name", gang.name}, {"queue", gang.queue_name}, {"job_namespace", gang.ns}};
+  const server::Labels labels = LabelsOf(gang);
   metrics.Set("volcano_e2e_job_scheduling_duration", seconds * 1e3, labels);
   metrics.Set("volcano_e2e_job_scheduling_start_time", static_cast<double>(gang.creation.ns) * 1e-9,
               labels);
@@ -61,7 +66,8 @@ void SetAmounts(server::Metrics& metrics, const cluster::State& state, const std
       } else if (resource == "memory") {
         memory.push_back({{{"queue_name", queue.name}}, value});
       } else {
-        scalars.push_back({{{"queue_name", queue.name}, {"resource", resource}}, value});
+        // In thousandths, as Volcano has them.
+        scalars.push_back({{{"queue_name", queue.name}, {"resource", resource}}, value * 1e3});
       }
     }
   }
@@ -90,20 +96,28 @@ void MeasureRun(server::Metrics& metrics, cluster::State& state, const sched::Pl
     }
     if (report.waiting > 0) {
       metrics.Count("volcano_schedule_attempts_total", 1, {{"result", "unschedulable"}});
+      if (const cluster::Gang& gang = state.gang(report.gang);
+          gang.source != cluster::GangSource::kLonePod) {
+        metrics.Count("volcano_job_retry_counts", 1, {{"job_id", JobId(gang)}});
+      }
     }
   }
 }
 
 void MeasureState(server::Metrics& metrics, const cluster::State& state,
-                  const std::map<std::string, int64_t>& waiting_by_reason) {
+                  const std::map<std::string, int64_t>& waiting_by_reason,
+                  const std::map<std::string, int64_t>& waiting) {
   Series reasons;
-  int64_t waiting = 0;
   for (const auto& [reason, count] : waiting_by_reason) {
     reasons.push_back({{{"reason", reason}}, static_cast<double>(count)});
-    waiting += count;
   }
   metrics.SetAll("hopwise_waiting_gangs", reasons);
-  metrics.Set("volcano_unschedule_job_count", static_cast<double>(waiting));
+  Series tasks;
+  for (const auto& [gang, count] : waiting) {
+    tasks.push_back({{{"job_id", gang}}, static_cast<double>(count)});
+  }
+  metrics.SetAll("volcano_unschedule_task_count", tasks);
+  metrics.Set("volcano_unschedule_job_count", static_cast<double>(waiting.size()));
   SetAmounts(metrics, state, "allocated", &cluster::Queue::allocated);
   SetAmounts(metrics, state, "deserved", &cluster::Queue::deserved);
   SetAmounts(metrics, state, "capacity", &cluster::Queue::capability);
@@ -115,6 +129,23 @@ void MeasureState(server::Metrics& metrics, const cluster::State& state,
     }
   }
   metrics.SetAll("volcano_queue_weight", weights);
+}
+
+void MeasureStage(server::Metrics& metrics, const cluster::PodRecord& pod, const char* stage,
+                  Time now) {
+  if (pod.creation.set()) {
+    ObserveMs(metrics, "volcano_task_scheduling_latency_milliseconds", now - pod.creation,
+              {{"stage", stage}});
+  }
+}
+
+void DropGang(server::Metrics& metrics, const cluster::Gang& gang) {
+  for (const char* name :
+       {"volcano_e2e_job_scheduling_duration", "volcano_e2e_job_scheduling_start_time",
+        "volcano_e2e_job_scheduling_last_time"}) {
+    metrics.Drop(name, LabelsOf(gang));
+  }
+  metrics.Drop("volcano_job_retry_counts", {{"job_id", JobId(gang)}});
 }
 
 }  // namespace hopwise::daemon

@@ -36,13 +36,15 @@ struct SchedulerOptions {
   Duration startup_timeout = Seconds(60);
   Duration gang_deadline = Seconds(60);
   bool dry_run = false;
+  std::vector<std::string> ignored_flags;  // given, and without a meaning here
   LogLevel log_level = LogLevel::kInfo;
   rt::LogFormat log_format = rt::LogFormat::kText;
 };
 
 // Runs until SIGTERM or SIGINT, or until the Lease is lost. Exit codes: 0 ended by a signal; 1
-// credentials, permissions, an API server that could not be reached in time, a lost Lease; 2 a
-// configuration or an option that cannot be used. What went wrong stands on standard error.
+// credentials, permissions, an API server that could not be reached in time, an address that cannot
+// be listened on, another scheduler at work, a lost Lease; 2 a configuration or an option that
+// cannot be used. What went wrong stands on standard error.
 int RunScheduler(const SchedulerOptions& options);
 
 }  // namespace hopwise::daemon

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "daemon/dump.h"
 #include "daemon/endpoints.h"
 #include "daemon/link.h"
+#include "daemon/measures.h"
 #include "daemon/options.h"
 #include "daemon/rivals.h"
 #include "daemon/scheduler_metrics.h"
@@ -123,6 +125,9 @@ int Scheduler::Run() {
     return Refuse("cannot_serve", status.error(), kFailed);
   }
   StartLink();
+  for (const std::string& flag : options_.ignored_flags) {
+    Log(LogLevel::kWarning, "flag_ignored", {{"flag", flag}});
+  }
   TellConfig(*config);
   Loop();
   Stop();
@@ -201,8 +206,13 @@ void Scheduler::Loop() {
   while (!ending_) {
     const Time wake = core_->next_wake();
     const Duration left = wake.set() ? wake - clock_.Now() : kNap;
-    for (Message& message : mailbox_.Take(std::clamp(left, Duration{}, kNap))) {
+    std::vector<Message> messages = mailbox_.Take(std::clamp(left, Duration{}, kNap));
+    const Time start = rt::MonotonicNow();
+    for (Message& message : messages) {
       message(*core_, clock_.Now());
+    }
+    if (!messages.empty()) {
+      ObserveMs(metrics_, "volcano_open_session_duration_milliseconds", rt::MonotonicNow() - start);
     }
     auto effects = std::make_shared<Effects>(core_->Step(clock_.Now()));
     if (!effects->empty()) {

@@ -90,6 +90,7 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
   }
   Gang& mine = gangs_[id];
   mine.sequence = gang.sequence;
+  mine.waiting = report.waiting;
   mine.latest = {report.reason.empty() ? "NotEnoughResources" : report.reason, report.message,
                  report.verdict == sched::Verdict::kQueueLimit};
   const bool other_reason = !mine.said || mine.told.reason != mine.latest.reason;
@@ -170,6 +171,17 @@ std::map<std::string, int64_t> Waiters::CountByReason() const {
   std::map<std::string, int64_t> counts;
   for (const auto& [id, gang] : gangs_) {
     ++counts[gang.latest.reason];
+  }
+  return counts;
+}
+
+std::map<std::string, int64_t> Waiters::CountPods(const cluster::State& state) const {
+  std::map<std::string, int64_t> counts;
+  for (const auto& [id, mine] : gangs_) {
+    const cluster::Gang& gang = state.gang(id);
+    if (gang.alive && gang.sequence == mine.sequence) {
+      counts[gang.ns + "/" + gang.name] = mine.waiting;
+    }
   }
   return counts;
 }

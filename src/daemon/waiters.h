@@ -46,6 +46,8 @@ class Waiters {
   [[nodiscard]] size_t size() const { return gangs_.size(); }
   // Waiting gangs by reason, as last decided.
   [[nodiscard]] std::map<std::string, int64_t> CountByReason() const;
+  // By gang "ml/a": how many pods of it wait, as last decided.
+  [[nodiscard]] std::map<std::string, int64_t> CountPods(const cluster::State& state) const;
 
   // A bind failed and is tried again after a pause: the pod shows why (reason SchedulerError) and,
   // as its nominatedNodeName, where its room is held meanwhile.
@@ -63,6 +65,7 @@ class Waiters {
     Time due;  // when `latest` is to be told; not set when it was. The same as in due_
     Time told_at;
     bool said = false;
+    int32_t waiting = 0;  // pods
   };
   struct Shown {
     uint64_t hash = 0;      // of reason and message

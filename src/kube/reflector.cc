@@ -170,6 +170,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   LineReader lines;
   TokenReader tokens;
   api::Decoder decoder;
+  api::Decoder identities;  // asked from within a list that `decoder` reads
 
   bool refused_streaming = false;  // for good
   bool pages_once = false;         // the streaming list broke off: the next list goes by pages
@@ -266,7 +267,7 @@ bool Reflector::Impl::Apply(api::Decoded&& decoded) {
   Known before = std::exchange(at->second, {meta.uid, list});
   if (!is_new && before.uid != meta.uid) {
     const Head gone{.ns = meta.ns, .name = meta.name, .uid = std::move(before.uid), .version = ""};
-    if (!Add({WatchEvent::Type::kDeleted, Identity(decoder, resource, gone)})) return false;
+    if (!Add({WatchEvent::Type::kDeleted, Identity(identities, resource, gone)})) return false;
   }
   return Add({WatchEvent::Type::kApplied, std::move(decoded)});
 }
@@ -277,7 +278,7 @@ bool Reflector::Impl::Remove(const Head& head) {
   const auto at = known.find(KeyOf(head.ns, head.name));
   if (at == known.end() || at->second.uid != head.uid) return true;
   known.erase(at);
-  return Add({WatchEvent::Type::kDeleted, Identity(decoder, resource, head)});
+  return Add({WatchEvent::Type::kDeleted, Identity(identities, resource, head)});
 }
 
 // What the list just read did not have is gone. Told in the order of names, so that runs replay.

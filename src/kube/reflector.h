@@ -1,11 +1,13 @@
 // Keeps a copy of one resource current: list, then watch from there, and again from the start when
 // the server has forgotten where we were. Numbers and behaviour follow client-go 0.36's reflector.
 //
-// First a streaming list is tried (sendInitialEvents, resourceVersionMatch=NotOlderThan,
-// allowWatchBookmarks; over at the bookmark annotated k8s.io/initial-events-end="true"); a server
-// that refuses it (400, 422, or a stream that does not begin with an event) is listed in pages
-// instead. Objects that were known and are absent from a new list are told as deleted. So is one
-// whose name was taken by another (another uid), before that one is told.
+// Lists come in pages of one version, the next one under way while one is read, or, where
+// Options::streaming_list says so, as a stream: sendInitialEvents,
+// resourceVersionMatch=NotOlderThan, allowWatchBookmarks; over at the bookmark annotated
+// k8s.io/initial-events-end="true". A server that refuses it (400, 422, or a stream that does not
+// begin with an event) is listed in pages after all. Objects that were known and are absent from a
+// new list are told as deleted. So is one whose name was taken by another (another uid), before
+// that one is told.
 //
 // An object whose new version does not decode keeps the old one until it is deleted. Where the
 // server may have lost its data (a watch that broke, found nobody there, or went silent) all is

@@ -171,6 +171,25 @@ TEST_F(ReflectorTest, ListsAnewAtOnceWhenAServerThatDiedCameBackWithoutItsData) 
   EXPECT_EQ(view.contents, server.contents);
 }
 
+TEST_F(ReflectorTest, TellsOfNamesThatPassedToOthersWhicheverWayItLists) {
+  for (const bool streaming : {true, false}) {
+    SCOPED_TRACE(streaming ? "a stream" : "pages");
+    server.streaming = streaming;
+    view = {};
+    server.LoseData();
+    Start();
+    for (const char* key : {"ml/c", "ml/d", "ml/e"}) server.Set(key, 3);
+    transport.Advance(Seconds(61));
+    server.BreakAll();
+    server.LoseData();
+    for (const char* key : {"ml/a", "ml/b", "ml/c", "ml/d", "ml/e"}) server.Set(key, 4);
+    Settle();
+    EXPECT_EQ(view.contents, server.contents);
+    EXPECT_EQ(view.troubles, 0);
+    reflector.reset();
+  }
+}
+
 TEST_F(ReflectorTest, TakesTheVersionFromBookmarksAndDeletionsToo) {
   Start();
   server.Remove("ml/a");

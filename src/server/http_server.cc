@@ -232,7 +232,8 @@ HttpResponse Ask(const Handler& handler, const HttpRequest& request) {
       return failed(fmt::format("status {}", answer.status));
     }
     if (answer.status >= 500) {
-      Log(LogLevel::kWarning, "http_answer",
+      // 503 is what whoever is not ready says, to every probe.
+      Log(answer.status == 503 ? LogLevel::kDebug : LogLevel::kWarning, "http_answer",
           {{"path", request.path}, {"method", request.method}, {"status", answer.status}});
     }
     return answer;

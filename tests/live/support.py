@@ -175,8 +175,6 @@ class User:
         batch = list(items)
         for item in batch:
             item["metadata"].update(self._where(item["kind"]))
-        # The server ends connections that lay idle for long, and a POST is not sent twice.
-        self.plane.api.forget_connections()
         self.plane.create(batch)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:

@@ -29,9 +29,6 @@ CHOSEN = """
 """.split()
 # A sample for every day; HOPWISE_LONG=1 runs all of the above.
 DAILY = "001 004 017 026 033 045 046 050 061 073 075 084 092 111 145 154".split()
-# Live, members come one by one, and the first that make the minimum are placed.
-NOT_YET = {"033": "members that are still being made are not gathered yet"}
-
 GRACE_S = 1.0  # so long nothing changes: the step is over
 
 OP = "hopwise.dev/simulate"
@@ -45,12 +42,6 @@ def chosen() -> list[str]:
 
 
 CASES = [path for path in sorted(run_cases.CASES.glob("*.yaml")) if path.name[:3] in chosen()]
-
-
-def as_parameter(path):
-    why = NOT_YET.get(path.name[:3])
-    marks = [pytest.mark.xfail(reason=why, strict=True)] if why else []
-    return pytest.param(path, id=path.stem, marks=marks)
 
 
 def test_the_chosen_cases_exist():
@@ -182,7 +173,7 @@ def report_of(objects: list[Object], folder, case) -> tuple[dict, str]:
     return report, done.stderr
 
 
-@pytest.mark.parametrize("path", [as_parameter(path) for path in CASES])
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
 def test_case(user, tmp_path, path):
     case = run_cases.read_case(path)
     assert not case.flags and not case.exit_status, "a case of the simulator alone"

@@ -25,6 +25,8 @@ _R = TypeVar("_R")
 
 _MANAGER = "hopcluster"
 _TIMEOUT_S = 30.0
+# The server ends connections that lie idle for long, and a POST is not sent twice.
+_IDLE_S = 20.0
 
 
 class ApiError(ClusterError):
@@ -41,7 +43,7 @@ class Api:
         self._port = port
         self._ca_file = ca_file
         self._token = token
-        self._idle: list[http.client.HTTPSConnection] = []
+        self._idle: list[tuple[float, http.client.HTTPSConnection]] = []
         self._idle_lock = threading.Lock()
         self._tls: ssl.SSLContext | None = None
         self._plurals: dict[str, dict[str, tuple[str, bool]]] = {}
@@ -74,7 +76,10 @@ class Api:
         self, method: str, path: str, data: bytes | None, headers: dict[str, str], timeout_s: float
     ) -> tuple[int, bytes]:
         with self._idle_lock:
-            kept = self._idle.pop() if self._idle else None
+            used_at, kept = self._idle.pop() if self._idle else (0.0, None)
+        if kept and time.monotonic() - used_at > _IDLE_S:
+            kept.close()
+            kept = None
         connection = kept or self._connect()
         try:
             if connection.sock is not None:
@@ -90,7 +95,7 @@ class Api:
                 return self._exchange(method, path, data, headers, timeout_s)
             raise
         with self._idle_lock:
-            self._idle.append(connection)
+            self._idle.append((time.monotonic(), connection))
         return response.status, text
 
     def _connect(self) -> http.client.HTTPSConnection:
@@ -102,7 +107,7 @@ class Api:
     def forget_connections(self) -> None:
         """Of a server that has been stopped."""
         with self._idle_lock:
-            for connection in self._idle:
+            for _, connection in self._idle:
                 connection.close()
             self._idle.clear()
 

@@ -20,7 +20,7 @@ from typing import Any
 from hopcluster import binaries, objects
 from hopcluster.cluster import Cluster, Options
 from hopcluster.errors import ClusterError
-from hopcluster.paths import BINARIES, ROOT, TESTS
+from hopcluster.paths import BINARIES, TESTS
 from hopcluster.process import PidFile, start_time_of
 
 _SUPERVISOR = "supervisor"
@@ -225,9 +225,8 @@ def _what_to_try(state: dict[str, Any]) -> str:
         "kubectl get nodes,hypernodes",
     ]
     if "hopwise" in state:
-        gang = (TESTS / "gang.yaml").relative_to(ROOT)
         lines += [
-            f"kubectl apply -f {gang} && kubectl get pods -o wide -w",
+            "kubectl apply -f examples/live/1-gang.yaml && kubectl get pods -o wide -w",
             f"curl {state['hopwise']}/metrics",
         ]
     return "\n".join([*lines, "", "./dev cluster down ends it."])
