@@ -250,7 +250,7 @@ def gang_of_512(bench: Bench) -> None:
     times = []
     for number in range(ROUNDS):
         namespace = bench.namespace(f"gang-{number}")
-        rule = {"mode": "hard", "highestTierAllowed": 3}
+        rule = {"mode": "hard", "highestTierAllowed": 2}
         group = {"apiVersion": VOLCANO, "kind": "PodGroup",
                  "metadata": {"name": "gang", "namespace": namespace},
                  "spec": {"minMember": PENDING, "networkTopology": rule}}  # fmt: skip
@@ -328,8 +328,9 @@ def idle_and_pending(bench: Bench, one: HopwiseScheduler, namespace: str, names:
     bench.create([{"apiVersion": VOLCANO, "kind": "PodGroup",
                    "metadata": {"name": "wide", "namespace": namespace},
                    "spec": {"minMember": PENDING, "networkTopology":
-                            {"mode": "hard", "highestTierAllowed": 1}}},
-                  *(pod(f"wide-{i}", namespace, gpus=8, annotations={GROUP: "wide"})
+                            {"mode": "hard", "highestTierAllowed": 3}}},
+                  # Whole nodes: each would do were it empty, and none is.
+                  *(pod(f"wide-{i}", namespace, cpu="96", annotations={GROUP: "wide"})
                     for i in range(PENDING))])  # fmt: skip
     one.wait_until(lambda: waits(bench, namespace), "told why it waits", 60)
     time.sleep(5)

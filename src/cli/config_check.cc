@@ -14,15 +14,17 @@ int ConfigCheck(const std::string& path, Io& io) {
     Complain(io, text.error().message);
     return kUnusable;
   }
-  const Result<sched::Config> config = sched::ParseConfig(*text);
-  if (!config) {
-    Complain(io, path + ": " + config.error().message);
-    return kUnusable;
+  const sched::ConfigReport report = sched::ReadConfig(*text);
+  for (const std::string& error : report.errors) {
+    Complain(io, path + ": " + error);
   }
-  for (const std::string& warning : config->warnings) {
+  for (const std::string& warning : report.config.warnings) {
     io.out << "warning: " << warning << "\n";
   }
-  const size_t count = config->warnings.size();
+  if (!report.errors.empty()) {
+    return kUnusable;
+  }
+  const size_t count = report.config.warnings.size();
   io.out << path << ": " << (count == 0 ? "all of it is served" : fmt::format("{} warnings", count))
          << "\n";
   return count == 0 ? kOk : kFailed;

@@ -21,7 +21,8 @@ Examples:
   hopwise scheduler --scheduler-conf volcano-scheduler.conf --listen-address :8080
 
 Exit status: 0 ended by a signal; 1 wrong credentials, missing permissions, no API server within
---startup-timeout, or a lost Lease; 2 wrong use, or a configuration that cannot be used.)";
+--startup-timeout, or another scheduler at work; 2 wrong use, or a configuration that cannot be
+used.)";
 
 // What the flags are parsed into before they become options.
 struct Words {
@@ -44,9 +45,12 @@ void AddServerFlags(CLI::App* command, daemon::SchedulerOptions& options) {
   command->add_flag("--streaming-lists", options.streaming_lists,
                     "Ask for first lists as streams, not in pages");
   command->add_option("--listen-address", options.listen_address,
-                      "Where /metrics, /healthz, /readyz and /debug/state are served");
+                      "Where /metrics, /healthz and /readyz are served");
   command->add_option("--healthz-address", options.healthz_address,
                       "Where /healthz and /readyz are served besides");
+  command->add_option("--debug-address", options.debug_address,
+                      "Where /debug/state is served; default the listen address if only this "
+                      "machine reaches it, else 127.0.0.1:11252");
   command->add_option("--tls-cert-file", options.tls_cert_file,
                       "Serve HTTPS with this certificate");
   command->add_option("--tls-private-key-file", options.tls_key_file, "and this key");
@@ -112,7 +116,15 @@ constexpr const char* kIgnoredFlags[] = {"--schedule-period",
                                          "--ignored-provisioners",
                                          "--resource-sync-timeout",
                                          "--ca-cert-file",
-                                         "--disable-default-scheduler-config"};
+                                         "--disable-default-scheduler-config",
+                                         "--leader-elect-resource-lock",
+                                         "-v,--v",
+                                         "--logtostderr",
+                                         "--alsologtostderr",
+                                         "--vmodule",
+                                         "--stderrthreshold",
+                                         "--log-file",
+                                         "--log_file"};
 
 void AddIgnoredFlags(CLI::App* command, Words& words) {
   for (const char* flag : kIgnoredFlags) {

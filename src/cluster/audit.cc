@@ -129,7 +129,7 @@ std::string State::AuditGangs() const {
       const PodRecord& pod = this->pod(gang.pods[i]);
       if (pod.gang != GangId(g)) return "gang " + gang.name + " lists another's pod " + pod.name;
       valid += IsValidMember(pod) ? 1 : 0;
-      bound += pod.state == PodState::kBound ? 1 : 0;
+      bound += pod.state == PodState::kBound && !pod.terminating ? 1 : 0;
       succeeded += pod.succeeded ? 1 : 0;
       if (i == 0) continue;
       const PodRecord& before = this->pod(gang.pods[i - 1]);

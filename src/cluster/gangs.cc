@@ -193,7 +193,7 @@ void GangBuilder::Count(PodId id, int32_t times) {
   if (details == nullptr) return;
   details->declarations.Add(pod.declaration, times);
   details->priorities.Add(pod.priority, times);
-  if (pod.state == PodState::kBound) details->bound += times;
+  if (pod.state == PodState::kBound && !pod.terminating) details->bound += times;
   if (pod.succeeded) details->succeeded += times;
   if (!IsValidMember(pod)) return;
   details->valid += times;
@@ -330,6 +330,8 @@ void GangBuilder::RemovePodGroup(std::string_view ns, std::string_view name,
   Gang& gang = At(id);
   DetailsOf(id)->object.reset();
   gang.has_object = false;
+  // One made anew under the name has not run, unless its pods stayed.
+  gang.ran = gang.ran && DetailsOf(id)->bound > 0;
   gang.uid.clear();
   gang.phase.clear();
   gang.min_per_role.clear();

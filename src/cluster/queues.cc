@@ -1,6 +1,8 @@
 #include "cluster/queues.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -84,6 +86,16 @@ void QueueTree::Reset(Queue& queue) {
 QueueId QueueTree::Apply(const api::Queue& object, Columns& columns) {
   const QueueId id = Slot(object.meta.name);
   Queue& queue = queues_[id.index()];
+  const auto asked = [&] {
+    return std::tuple(queue.alive, queue.open, queue.weight, queue.priority, queue.parent_name,
+                      queue.reclaimable);
+  };
+  const auto amounts = [&] {
+    return std::array{queue.capability, queue.guarantee, queue.deserved};
+  };
+  const bool had_object = has_object_[id.index()] != 0;
+  const auto asked_before = asked();
+  const auto amounts_before = amounts();
   has_object_[id.index()] = 1;
   queue.alive = true;
   queue.open = object.state != "Closed" && object.state != "Closing";
@@ -96,8 +108,11 @@ QueueId QueueTree::Apply(const api::Queue& object, Columns& columns) {
   queue.deserved = ByResource(object.deserved, -1, columns);
   Cover(columns.resource_count());
   Size(id);
-  Mark(id);
-  Resolve();
+  // Its counters are written all the time, by whoever schedules; they change nothing.
+  if (!had_object || asked() != asked_before || amounts() != amounts_before) {
+    Mark(id);
+    Resolve();
+  }
   return id;
 }
 

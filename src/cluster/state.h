@@ -75,6 +75,8 @@ class State {
   // A node whose kubelet refused a pod of the class is passed over for it until that is taken back.
   // It says nothing about never.
   void SetAvoided(NodeId node, ClassId resource_class, bool avoided);
+  // The gang is known to have run, by what the state cannot see: it is not given back any more.
+  void MarkRan(GangId gang) { gangs_[gang.index()].ran = true; }
   [[nodiscard]] bool IsAvoided(NodeId node, ClassId resource_class) const {
     return !avoided_.empty() && avoided_.contains({node, resource_class});
   }

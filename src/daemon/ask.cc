@@ -15,7 +15,9 @@ namespace {
 
 constexpr kube::Resource kAccessReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
                                         "SelfSubjectAccessReview", false};
-constexpr Duration kReachPause = Millis(500);
+constexpr Duration kReachPause = Millis(500);  // so soon a starting server is found
+// A server answers a review from memory; longer, and it is not there yet.
+constexpr Duration kReviewTimeout = Seconds(5);
 
 kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
   sim::Json attributes = {
@@ -33,7 +35,7 @@ kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
   request.body = sim::Dump({{"apiVersion", "authorization.k8s.io/v1"},
                             {"kind", "SelfSubjectAccessReview"},
                             {"spec", {{"resourceAttributes", std::move(attributes)}}}});
-  request.timeout = Seconds(5);
+  request.timeout = kReviewTimeout;
   return Ask(transport, std::move(request));
 }
 

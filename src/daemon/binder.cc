@@ -38,6 +38,10 @@ Binder::Binder(kube::Transport& transport, kube::EventRecorder& events, Remainin
       options_(options) {}
 
 void Binder::Bind(const BindPod& bind) {
+  if (const auto at = jobs_.find(bind.pod.uid); at != jobs_.end() && at->second.cancelled) {
+    at->second.next = bind;
+    return;
+  }
   Job job;
   job.bind = bind;
   job.queued = transport_.Now();
@@ -49,10 +53,18 @@ void Binder::Bind(const BindPod& bind) {
 
 void Binder::Cancel(const std::string& uid) {
   const auto at = jobs_.find(uid);
-  if (at != jobs_.end()) {
-    transport_.Cancel(at->second.timer);
-    jobs_.erase(at);  // an answer under way finds no job and is passed over
+  if (at == jobs_.end()) {
+    return;
   }
+  at->second.next.reset();
+  if (at->second.under_way) {
+    at->second.cancelled = true;
+    return;
+  }
+  transport_.Cancel(at->second.timer);
+  kube::ApiError error = NotLeading();
+  error.message = "it is not to be bound any more";
+  Finish(uid, error, false);
 }
 
 void Binder::Pump() {
@@ -84,6 +96,7 @@ void Binder::Pump() {
 void Binder::Send(const std::string& uid) {
   Job& job = jobs_.at(uid);
   ++job.tries;
+  job.under_way = true;
   ++under_way_;
   kube::Request request;
   request.method = kube::Method::kPost;
@@ -103,11 +116,14 @@ void Binder::Send(const std::string& uid) {
 void Binder::Answered(const std::string& uid, const kube::ApiError& error) {
   const auto at = jobs_.find(uid);
   if (at == jobs_.end()) {
-    return;  // cancelled; should it be bound, the watch says so
+    return;
   }
+  at->second.under_way = false;
   if (error.failure == kube::Failure::kConflict) {
     Verify(uid, error);
-  } else if (error.retriable() && at->second.tries < kBindTries) {
+  } else if (error.retriable() && at->second.tries < kBindTries && !at->second.cancelled) {
+    Log(LogLevel::kInfo, "bind_again",
+        {{"pod", NameOf(at->second.bind.pod)}, {"error", error.message}});
     Again(uid, error.retry_after);
   } else {
     Finish(uid, error, true);
@@ -127,7 +143,8 @@ void Binder::Again(const std::string& uid, Duration at_least) {
 }
 
 void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
-  const Job& job = jobs_.at(uid);
+  Job& job = jobs_.at(uid);
+  job.under_way = true;
   kube::Request request;
   request.path = kube::ObjectPath(kube::kPods, job.bind.pod.ns, job.bind.pod.name);
   request.timeout = options_.timeout;
@@ -153,15 +170,19 @@ void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool se
     events_.Record(told.about, told.text);
   }
   ended_({job.bind.pod, job.bind.node, error, sent, transport_.Now() - job.queued});
+  if (job.next && !error.ok()) {
+    Bind(*job.next);
+  }
 }
 
 void Binder::Evict(const EvictPod& evict) {
   TryEvict(evict, 0, kube::Backoff(kFirstBindWait, kMostBindWait));
 }
 
-// 429 is a disruption budget that forbids it for now.
+// 429 is a disruption budget that forbids it for now: whoever wanted it will want it again.
 void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
   if (remaining_() <= options_.timeout) {
+    Log(LogLevel::kInfo, "eviction_left", {{"pod", NameOf(evict.pod)}});
     return;  // whoever leads next finds the gang as we did
   }
   kube::Request request;
@@ -172,7 +193,10 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
   request.timeout = options_.timeout;
   const auto answered = [this, evict, tries, backoff](kube::Response&& response) {
     const kube::ApiError error = kube::ErrorOf(response, "create", kEvictions, NameOf(evict.pod));
-    if (error.ok()) {
+    // Gone, or another of its name: by a try of ours whose answer was lost.
+    const bool gone =
+        error.failure == kube::Failure::kNotFound || error.failure == kube::Failure::kConflict;
+    if (error.ok() || (gone && tries > 0)) {
       events_.Record({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
                      {.warning = true,
                       .reason = "Evict",
@@ -183,8 +207,10 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
       return;
     }
     kube::Backoff next = backoff;
-    if (error.retriable() && tries < kBindTries) {
-      const Duration wait = std::max(next.Next(transport_.Random()), error.retry_after);
+    // Not while a disruption budget forbids it: until then its reason may be gone.
+    const bool forbidden = error.failure == kube::Failure::kThrottled;
+    if (error.retriable() && !forbidden && tries < kBindTries) {
+      const Duration wait = next.Next(transport_.Random());
       transport_.After(
           wait, lifeline_.Guard([this, evict, tries, next] { TryEvict(evict, tries + 1, next); }));
       return;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "daemon/core.h"
@@ -48,7 +49,8 @@ class Binder {
   Binder& operator=(const Binder&) = delete;
 
   void Bind(const BindPod& bind);
-  // A bind that was not sent yet is dropped; one under way is not held up. No Ended for either.
+  // A bind that was not sent ends as such; of one under way the answer is told, and it is not tried
+  // again. What is to be bound of that pod next waits for it.
   void Cancel(const std::string& uid);
   void Evict(const EvictPod& evict);
   [[nodiscard]] size_t waiting() const { return queue_.size(); }
@@ -61,6 +63,9 @@ class Binder {
     int tries = 0;
     Time queued;
     uint64_t timer = 0;
+    bool under_way = false;
+    bool cancelled = false;
+    std::optional<BindPod> next;
   };
 
   void Pump();

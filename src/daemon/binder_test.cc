@@ -169,12 +169,55 @@ TEST_F(BinderTest, ACancelledBindThatWaitsIsNotSent) {
   }
   transport_.Advance(Seconds(1));
   EXPECT_EQ(CountSent("pods/p19/binding"), 0);
-  EXPECT_EQ(ended_.size(), 19U);
+  EXPECT_EQ(ended_.size(), 20U);
+  EXPECT_FALSE(ended_[0].sent);
+}
+
+TEST_F(BinderTest, ACancelledBindUnderWayIsHeardOfAndTheNextOneWaitsForIt) {
+  BindPod first = Pod("a");
+  binder_.Bind(first);
+  transport_.Run();
+  const auto sent = transport_.last().id;
+  binder_.Cancel("uid-a");
+  BindPod second = first;
+  second.node = "n2";
+  binder_.Bind(second);
+  transport_.Run();
+  EXPECT_EQ(CountSent("/binding"), 1);
+  transport_.Answer(sent, Reply(201, "{}"));
+  transport_.Advance(Seconds(1));
+  ASSERT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(ended_[0].node, "n1") << "it happened";
+  EXPECT_EQ(CountSent("/binding"), 1) << "and so the other is not sent";
+}
+
+TEST_F(BinderTest, AfterACancelledBindThatFailedTheNextOneIsSent) {
+  binder_.Bind(Pod("a"));
+  transport_.Run();
+  const auto sent = transport_.last().id;
+  binder_.Cancel("uid-a");
+  BindPod second = Pod("a");
+  second.node = "n2";
+  binder_.Bind(second);
+  answer_ = [](const kube::Request&) { return Reply(201, "{}"); };
+  transport_.Answer(sent, Reply(500));
+  transport_.Advance(Seconds(1));
+  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_FALSE(ended_[0].error.ok());
+  EXPECT_EQ(ended_[1].node, "n2");
+  EXPECT_TRUE(ended_[1].error.ok());
+}
+
+TEST_F(BinderTest, AnEvictionThatABudgetForbidsIsLeftToWhoeverWantedIt) {
+  answer_ = [](const kube::Request&) { return Reply(429); };
+  binder_.Evict({{"ml", "a", "uid-a"}, "so"});
+  transport_.Advance(Seconds(60));
+  EXPECT_EQ(CountSent("/eviction"), 1);
 }
 
 TEST_F(BinderTest, AnEvictionHasTheUidAsPreconditionAndOneEvent) {
   int calls = 0;
-  answer_ = [&](const kube::Request&) { return ++calls == 1 ? Reply(429) : Reply(201, "{}"); };
+  answer_ = [&](const kube::Request&) { return ++calls == 1 ? Reply(500) : Reply(201, "{}"); };
   binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
   transport_.Advance(Seconds(10));
   EXPECT_EQ(CountSent("/pods/a/eviction"), 2);
@@ -194,10 +237,21 @@ TEST_F(BinderTest, AnAnswerThatComesWhenItIsGoneIsPassedOver) {
   }
   ASSERT_EQ(transport_.open().size(), 2U);
   for (const auto& sent : transport_.open()) {
-    transport_.Answer(sent.id, Reply(429));
+    transport_.Answer(sent.id, Reply(500));
   }
   transport_.Advance(Seconds(10));
   EXPECT_EQ(CountSent("/binding") + CountSent("/eviction"), 2) << "and not tried again";
+}
+
+TEST_F(BinderTest, AnEvictionWhoseAnswerWasLostIsToldToo) {
+  for (const int second : {404, 409}) {
+    int calls = 0;
+    answer_ = [&](const kube::Request&) { return ++calls == 1 ? NoReply("cut") : Reply(second); };
+    const std::string name = "a" + std::to_string(second);
+    binder_.Evict({{"ml", name, "uid-" + name}, "its gang was not completed"});
+    transport_.Advance(Seconds(10));
+  }
+  EXPECT_EQ(CountSent("/events"), 2);
 }
 
 class WriterTest : public ::testing::Test {
@@ -235,6 +289,14 @@ TEST_F(WriterTest, WritesOfOneObjectFollowEachOtherAndTheNewestReplacesThoseThat
   transport_.Answer(transport_.last().id, Reply(200, "{}"));
   transport_.Run();
   EXPECT_EQ(Bodies(), (std::vector<std::string>{"1", "3"}));
+}
+
+TEST_F(WriterTest, AServerSideApplyNamesItsManager) {
+  writer_.Write({kube::kPods, {"ml", "a", ""}, "", kube::kApplyPatch, "{}"});
+  transport_.Run();
+  const kube::Request& request = transport_.last().request;
+  EXPECT_EQ(request.path, "/api/v1/namespaces/ml/pods/a?fieldManager=hopwise-scheduler&force=true");
+  EXPECT_EQ(request.content_type, "application/apply-patch+yaml");
 }
 
 TEST_F(WriterTest, PassingFailuresAreTriedAgainOthersAreTold) {

@@ -14,17 +14,29 @@ Result<sched::Config> ConfigFile::Load() {
   if (!text) {
     return tl::unexpected(text.error());
   }
-  content_ = std::move(*text);
-  Result<sched::Config> config = sched::ParseConfig(content_);
+  {
+    const std::lock_guard lock(mutex_);
+    content_ = *text;
+  }
+  Result<sched::Config> config = sched::ParseConfig(*text);
   return config ? std::move(config) : tl::unexpected(config.error().Prefix(path_));
 }
 
-bool ConfigFile::Changed() const {
+std::string ConfigFile::content() const {
+  const std::lock_guard lock(mutex_);
+  return content_;
+}
+
+ConfigFile::Seen ConfigFile::Look() {
   if (path_.empty()) {
-    return false;
+    return Seen::kSame;
   }
   const Result<std::string> text = rt::ReadSmallFile(path_, kMostConfigBytes);
-  return text && *text != content_;
+  if (!text) {
+    return ++looks_in_vain_ == kMostGone.ns / kConfigLook.ns ? Seen::kGone : Seen::kSame;
+  }
+  looks_in_vain_ = 0;
+  return *text != content_ ? Seen::kChanged : Seen::kSame;
 }
 
 }  // namespace hopwise::daemon

@@ -2,8 +2,10 @@
 // ConfigMap's symbolic links, files beside it) is of no interest.
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -15,6 +17,9 @@ namespace hopwise::daemon {
 // costs nothing that could be measured.
 inline constexpr Duration kConfigLook = Seconds(1);
 
+// Files are exchanged by whoever deploys them; one that is absent for longer is lost.
+inline constexpr Duration kMostGone = Seconds(10);
+
 // A ConfigMap holds a MiB at most.
 inline constexpr size_t kMostConfigBytes = size_t{16} << 20U;
 
@@ -25,13 +30,22 @@ class ConfigFile {
 
   // Reads and parses. The error names the path.
   Result<sched::Config> Load();
-  // Whether the content is another one than last read; a file that cannot be read just now is not.
-  [[nodiscard]] bool Changed() const;
+  enum class Seen : uint8_t {
+    kSame,
+    kChanged,  // the content is another one than last read
+    kGone,     // it could not be read for kMostGone; told once, until it can be again
+  };
+  // To be called every kConfigLook.
+  Seen Look();
   [[nodiscard]] const std::string& path() const { return path_; }
+  // As last read, usable or not; "" for the built-in default. From any thread.
+  [[nodiscard]] std::string content() const;
 
  private:
   std::string path_;
+  mutable std::mutex mutex_;  // of content_, which only the thread that calls Load changes
   std::string content_;
+  int looks_in_vain_ = 0;
 };
 
 }  // namespace hopwise::daemon

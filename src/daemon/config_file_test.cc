@@ -21,6 +21,7 @@ class ConfigFileTest : public ::testing::Test {
   ~ConfigFileTest() override { std::filesystem::remove_all(folder_); }
   void Write(const std::string& text) { std::ofstream(path_) << text; }
 
+  using Seen = ConfigFile::Seen;
   std::filesystem::path folder_, path_;
 };
 
@@ -28,22 +29,29 @@ TEST_F(ConfigFileTest, OnlyAChangeOfTheContentIsAChange) {
   Write("actions: \"allocate\"\n");
   ConfigFile file(path_.string());
   ASSERT_TRUE(file.Load().has_value());
-  EXPECT_FALSE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kSame);
   std::ofstream(folder_ / "other") << "x";
   Write("actions: \"allocate\"\n");  // written again, the same
-  EXPECT_FALSE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kSame);
   Write("actions: \"enqueue, allocate\"\n");
-  EXPECT_TRUE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kChanged);
   ASSERT_TRUE(file.Load().has_value());
-  EXPECT_FALSE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kSame);
 }
 
-TEST_F(ConfigFileTest, AFileThatIsAwayForAMomentIsNoChange) {
+TEST_F(ConfigFileTest, AFileThatIsAwayIsNoChangeUntilItStaysAway) {
   Write("actions: \"allocate\"\n");
   ConfigFile file(path_.string());
   ASSERT_TRUE(file.Load().has_value());
   std::filesystem::remove(path_);
-  EXPECT_FALSE(file.Changed());
+  const auto looks = static_cast<int>(kMostGone.ns / kConfigLook.ns);
+  for (int i = 1; i < looks; ++i) {
+    EXPECT_EQ(file.Look(), Seen::kSame);
+  }
+  EXPECT_EQ(file.Look(), Seen::kGone);
+  EXPECT_EQ(file.Look(), Seen::kSame) << "told once";
+  Write("actions: \"allocate\"\n");
+  EXPECT_EQ(file.Look(), Seen::kSame) << "what it held before";
 }
 
 TEST_F(ConfigFileTest, ABadFileIsRefusedByNameAndNotReadAgainUntilItChanges) {
@@ -53,7 +61,7 @@ TEST_F(ConfigFileTest, ABadFileIsRefusedByNameAndNotReadAgainUntilItChanges) {
   ASSERT_FALSE(config.has_value());
   EXPECT_NE(config.error().message.find(path_.string()), std::string::npos);
   EXPECT_NE(config.error().message.find("fly"), std::string::npos);
-  EXPECT_FALSE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kSame);
 }
 
 TEST_F(ConfigFileTest, WhatCannotBeReadIsNamed) {
@@ -65,7 +73,7 @@ TEST_F(ConfigFileTest, WhatCannotBeReadIsNamed) {
 TEST_F(ConfigFileTest, NoFileIsTheDefault) {
   ConfigFile file("");
   EXPECT_TRUE(file.Load().has_value());
-  EXPECT_FALSE(file.Changed());
+  EXPECT_EQ(file.Look(), Seen::kSame);
 }
 
 }  // namespace

@@ -118,6 +118,8 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   PodId id = state_->FindPod(meta.ns, meta.name);
   const bool known = id.valid();
   const std::string old_uid = known ? state_->pod(id).uid : "";
+  const GangId old_gang = known ? state_->pod(id).gang : GangId();
+  const cluster::Gang gang_before = old_gang.valid() ? state_->gang(old_gang) : cluster::Gang();
   const bool was_bound =
       known && old_uid == meta.uid && state_->pod(id).state == cluster::PodState::kBound;
   if (IsDeleted(event) && known && !meta.uid.empty() && old_uid != meta.uid) {
@@ -134,11 +136,9 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
     }
   }
   if (IsDeleted(event)) {
-    const GangId gang = known ? state_->pod(id).gang : GangId();
-    const cluster::Gang before = gang.valid() ? state_->gang(gang) : cluster::Gang();
     warned_.erase(old_uid);
     state_->RemovePod(meta.ns, meta.name);
-    LetGo(gang, before);
+    LetGo(old_gang, gang_before);
     return;
   }
   const api::Pod& pod = As<api::Pod>(event);
@@ -149,6 +149,9 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   id = state_->FindPod(meta.ns, meta.name);
   const cluster::PodRecord& record = state_->pod(id);
   Touch(record.gang);
+  if (old_gang != record.gang) {
+    LetGo(old_gang, gang_before);
+  }
   if (cluster::HoldsRoom(record.state) && record.state == cluster::PodState::kBound) {
     SeeBound(id, pod, was_bound, now);
   } else if (record.state == cluster::PodState::kPending) {
@@ -162,7 +165,9 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   } else if (record.state == cluster::PodState::kFinished) {
     waiters_.LosePod(id);
   } else if (record.state == cluster::PodState::kAssumed && record.terminating) {
+    // The server binds nothing that is being deleted.
     pending_.cancelled.push_back({meta.ns, meta.name, meta.uid});
+    Forget(meta.ns, meta.name, meta.uid);
   }
 }
 
@@ -171,8 +176,11 @@ void Core::SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now) {
   const auto at = binding_.find(pod.meta.uid);
   const bool ours = state_->pod(id).ours;
   if (at != binding_.end()) {
+    const bool failed = at->second.retry.set();
     binding_.erase(at);
-    return;
+    if (!failed) {
+      return;  // the binder tells
+    }
   }
   if (!ours || was_bound) {
     return;
@@ -321,7 +329,8 @@ void Core::BindEnded(const BindResult& result, Time now) {
   ++binding.failures;
   const Duration pause = PauseAfter(binding.failures);
   retries_.erase({binding.retry, result.pod.uid});
-  binding.retry = now + pause;
+  binding.unsure = result.error.retriable();
+  binding.retry = now + (binding.given_back ? Duration{} : pause);
   retries_.emplace(binding.retry, result.pod.uid);
   Log(LogLevel::kWarning, "bind_failed",
       {{"pod", NameOf(result.pod)},
@@ -340,11 +349,17 @@ void Core::BindEnded(const BindResult& result, Time now) {
 
 void Core::RetryFailed(Time now) {
   while (!retries_.empty() && retries_.begin()->first <= now) {
-    const std::string uid = retries_.begin()->second;
+    const auto [when, uid] = *retries_.begin();
     retries_.erase(retries_.begin());
     const auto at = binding_.find(uid);
-    if (at == binding_.end()) {
-      continue;  // gone or bound meanwhile
+    if (at == binding_.end() || at->second.retry != when) {
+      continue;  // gone or bound meanwhile, or another bind
+    }
+    if (at->second.unsure) {
+      pending_.look_ups.push_back(at->second.pod);
+      at->second.retry = now + PauseAfter(at->second.failures);
+      retries_.emplace(at->second.retry, uid);
+      continue;
     }
     const Binding binding = at->second;
     const PodId id = state_->FindPod(binding.pod.ns, binding.pod.name);
@@ -371,17 +386,43 @@ void Core::PatchEnded(const Patch& patch, const kube::ApiError& error, Time now)
     groups_.Written(patch.resource == kube::kPluginPodGroups, patch.object.ns, patch.object.name,
                     error, now);
   } else if (patch.resource == kube::kQueues) {
-    queues_.Written(patch.object.name, error);
+    queues_.Written(patch.object.name, error, now);
   }
 }
 
-void Core::QueueCreationEnded(const std::string& name, const kube::ApiError& error) {
+void Core::SetSynced(bool synced) {
+  synced_ = synced;
+  if (!synced || std::exchange(once_synced_, true)) {
+    return;
+  }
+  // A gang by labels has no object to say whether it ran: found bound, it is taken to have.
+  for (size_t g = 0; g < state_->gang_slots(); ++g) {
+    const cluster::Gang& gang = state_->gang(GangId(g));
+    const auto bound = [&](PodId id) {
+      return state_->pod(id).state == cluster::PodState::kBound && !state_->pod(id).terminating;
+    };
+    if (gang.alive && gang.source == cluster::GangSource::kLabels &&
+        std::ranges::any_of(gang.pods, bound)) {
+      state_->MarkRan(GangId(g));
+    }
+  }
+}
+
+void Core::LookedUp(const std::string& uid) {
+  if (const auto at = binding_.find(uid); at != binding_.end()) {
+    at->second.unsure = false;
+  }
+}
+
+void Core::QueueCreationEnded(const std::string& name, const kube::ApiError& error, Time now) {
   if (!error.ok() && error.failure != kube::Failure::kConflict) {
     Log(LogLevel::kWarning, "queue_not_created", {{"queue", name}, {"error", error.message}});
-    queues_.NotCreated(name);
+    queues_.NotCreated(name, now);
   }
 }
 
+// Whoever stops leading may not send what it decided: what was not sent is given back by the
+// binder, what was sent is seen by the watch or given back too.
 void Core::SetLeading(bool leading, Time now) {
   leading_ = leading;
   dirty_ = true;
@@ -420,13 +461,19 @@ Effects Core::Step(Time now) {
   const Time due = half_bound_.next_wake();
   if (due.set() && due <= now) {
     for (const GangId id : half_bound_.Due(*state_, now)) {
-      GiveBack(id, effects);
+      if (!options_.dry_run && !IsBeingBound(id)) {
+        GiveBack(id, effects);
+      }
     }
   }
   std::vector<GangId> told;
   waiters_.Wake(*state_, now, effects, told);
   touched_.insert(told.begin(), told.end());
   for (const GangId id : touched_) {
+    const cluster::Gang& gang = state_->gang(id);
+    if (!gang.alive || (scheduler_->LastReport(id) == nullptr && gang.invalid.empty())) {
+      waiters_.Forget(id);
+    }
     groups_.Touch(id);
     half_bound_.Look(*state_, id, now);
   }
@@ -436,7 +483,7 @@ Effects Core::Step(Time now) {
   touched_.clear();
   const auto locate = [this](GangId id) { return scheduler_->Locate(id); };
   groups_.Settle(*state_, waiters_, locate, now, fmt::format("run-{}", runs_), effects);
-  queues_.CreateMissing(options_.default_queue, effects);
+  queues_.CreateMissing(options_.default_queue, now, effects);
   queues_.Settle(*state_, groups_, now, effects);
   MeasureWaiting(now);
   if (options_.dry_run) {
@@ -530,6 +577,14 @@ kube::ObjectReference Core::ReferenceTo(const cluster::Gang& gang) const {
   return {"v1", "Pod", pod.ns, pod.name, pod.uid};
 }
 
+// Whether a bind of it has not ended yet: a long queue of binds is no failure.
+bool Core::IsBeingBound(GangId id) const {
+  return std::ranges::any_of(state_->gang(id).pods, [&](PodId pod) {
+    const auto at = binding_.find(state_->pod(pod).uid);
+    return at != binding_.end() && at->second.failures == 0 && !at->second.retry.set();
+  });
+}
+
 // Members that somebody makes anew are evicted; the others stay, as nobody would bring them back.
 void Core::GiveBack(GangId id, Effects& effects) {
   const cluster::Gang& gang = state_->gang(id);
@@ -542,8 +597,11 @@ void Core::GiveBack(GangId id, Effects& effects) {
     const cluster::PodRecord& pod = state_->pod(pod_id);
     const ObjectName name = {pod.ns, pod.name, pod.uid};
     if (pod.state == cluster::PodState::kAssumed) {
+      // Its room is free once the binder says that it was not sent, or that it failed.
       effects.cancelled.push_back(name);
-      Forget(name.ns, name.name, name.uid);
+      if (const auto at = binding_.find(pod.uid); at != binding_.end()) {
+        at->second.given_back = true;
+      }
     } else if (pod.state == cluster::PodState::kBound && !pod.terminating && pod.owned) {
       effects.evictions.push_back({name, why});
       ++evicted;

@@ -70,10 +70,12 @@ class Core {
   // --- what happens
   void Observe(const kube::Resource& resource, kube::WatchEvent&& event, Time now);
   void BindEnded(const BindResult& result, Time now);
+  // The API server told what a pod is; an Observe of it follows.
+  void LookedUp(const std::string& uid);
   void PatchEnded(const Patch& patch, const kube::ApiError& error, Time now);
-  void QueueCreationEnded(const std::string& name, const kube::ApiError& error);
+  void QueueCreationEnded(const std::string& name, const kube::ApiError& error, Time now);
   // Every watched resource was listed once, or does not exist.
-  void SetSynced(bool synced) { synced_ = synced; }
+  void SetSynced(bool synced);
   // While leading, decisions are made and written.
   void SetLeading(bool leading, Time now);
   void SetConfig(sched::Config config);
@@ -96,7 +98,9 @@ class Core {
     ObjectName pod;
     std::string node;
     int failures = 0;
-    Time retry;  // set: the last try failed; the room is given back then
+    Time retry;               // set: the last try failed; the room is given back then
+    bool unsure = false;      // it may be bound all the same: nobody has looked yet
+    bool given_back = false;  // not to be tried again
   };
 
   void ObservePod(kube::WatchEvent&& event, Time now);
@@ -112,6 +116,7 @@ class Core {
   void Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);
+  [[nodiscard]] bool IsBeingBound(GangId id) const;
   void Gather(GangId gang, Time now);
   void EndGathering(Time now);
   void RetryFailed(Time now);
@@ -133,6 +138,7 @@ class Core {
   FabricFaults faults_;
 
   bool synced_ = false, leading_ = false, stopping_ = false;
+  bool once_synced_ = false;
   bool dirty_ = true;  // something changed since the last decision
   uint64_t runs_ = 0;
   std::map<std::string, Binding> binding_;  // by uid: assumed, not seen bound

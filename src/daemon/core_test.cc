@@ -241,6 +241,95 @@ TEST_F(CoreTest, WhatIsCountedOfAGangByNameGoesWithIt) {
   EXPECT_EQ(text.find("train"), std::string::npos) << text;
 }
 
+TEST_F(CoreTest, AnElderFailureDoesNotTakeALaterBindBack) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Fail(placed.binds[0], kube::Failure::kForbidden);
+  Step();
+  Delete(kube::kNodes, MakeNode(placed.binds[0].node));
+  const Effects again = Step();
+  ASSERT_FALSE(again.binds.empty());
+  EXPECT_TRUE(Step(kFirstBindPause).binds.empty()) << "the new bind is under way";
+}
+
+TEST_F(CoreTest, ABindOfUnknownFateKeepsItsRoomUntilSomebodyLooked) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Fail(placed.binds[0], kube::Failure::kUnreachable);
+  EXPECT_EQ(Step().look_ups.size(), 1U);
+  const Effects later = Step(kFirstBindPause);
+  EXPECT_TRUE(later.binds.empty());
+  EXPECT_EQ(Step().look_ups.size(), 1U) << "asked again";
+  core_.LookedUp(placed.binds[0].pod.uid);
+  EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
+}
+
+TEST_F(CoreTest, AFailedBindThatHappenedIsToldWhenItIsSeen) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Fail(placed.binds[0], kube::Failure::kUnreachable);
+  Step();
+  api::Pod pod = MakePod(placed.binds[0].pod.name, "train");
+  pod.node_name = placed.binds[0].node;
+  pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
+  Apply(kube::kPods, pod);
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 1);
+}
+
+TEST_F(CoreTest, APodThatIsBeingDeletedHoldsNoRoomBeforeItIsBound) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  api::Pod leaving = MakePod(placed.binds[0].pod.name, "train");
+  leaving.meta.deletion = now_;
+  Apply(kube::kPods, leaving);
+  const Effects after = Step();
+  ASSERT_EQ(after.cancelled.size(), 1U);
+  EXPECT_EQ(core_.binds_under_way(), 1U);
+}
+
+TEST_F(CoreTest, AGangByLabelsThatIsFoundBoundIsTakenToHaveRun) {
+  const auto member = [](const std::string& name) {
+    api::Pod pod = Owned(MakePod(name, ""));
+    pod.meta.labels = {{"pod-group.scheduling.sigs.k8s.io/min-available", "3"},
+                       {"pod-group.scheduling.sigs.k8s.io/name", "band"}};
+    return pod;
+  };
+  for (const bool at_start : {true, false}) {
+    SCOPED_TRACE(at_start ? "found" : "made under another leader");
+    Core next({}, sched::DefaultConfig(), metrics_);
+    const auto see = [&](const kube::Resource& resource, const api::Object& object) {
+      kube::WatchEvent event;
+      event.decoded.object = object;
+      next.Observe(resource, std::move(event), now_);
+    };
+    see(kube::kNodes, MakeNode("a0"));
+    if (!at_start) {
+      next.SetSynced(true);
+    }
+    api::Pod bound = member("band-0");
+    bound.node_name = "a0";
+    see(kube::kPods, bound);
+    see(kube::kPods, member("band-1"));
+    next.SetSynced(true);
+    next.SetLeading(true, now_);
+    EXPECT_TRUE(next.Step(now_).evictions.empty());
+    EXPECT_EQ(next.Step(now_ + Seconds(61)).evictions.size(), at_start ? 0U : 1U);
+  }
+}
+
+TEST_F(CoreTest, ALongQueueOfBindsIsNoReasonToGiveAGangBack) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  Confirm(placed.binds[0], Owned(MakePod(placed.binds[0].pod.name, "train")));
+  EXPECT_TRUE(Step(Seconds(61)).evictions.empty());
+  EXPECT_EQ(core_.binds_under_way(), 1U);
+}
+
 TEST_F(CoreTest, AQueueThatIsGoneIsNotWrittenAgain) {
   Lead();
   api::Queue queue;
@@ -379,10 +468,12 @@ TEST_F(CoreTest, AFailedBindIsLookedUpAndTriedAgainAfterAPause) {
   EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
             "SchedulerError");
   EXPECT_EQ(CountEvents(failed, "FailedScheduling"), 1);
+  core_.LookedUp(placed.binds[1].pod.uid);
   const Effects again = Step(kFirstBindPause);
   ASSERT_EQ(again.binds.size(), 1U);
   EXPECT_EQ(again.binds[0].node, placed.binds[1].node) << "beside its gang";
   Fail(again.binds[0], kube::Failure::kServer);
+  core_.LookedUp(again.binds[0].pod.uid);
   EXPECT_TRUE(Step(kFirstBindPause).binds.empty()) << "the second pause is longer";
   EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
 }
@@ -393,6 +484,7 @@ TEST_F(CoreTest, APodThatLostItsRoomShowsNoNominatedNodeAnyMore) {
   const Effects placed = Step();
   const std::string name = placed.binds[0].pod.name;
   Fail(placed.binds[0], kube::Failure::kServer);
+  core_.LookedUp(placed.binds[0].pod.uid);
   Step();
   for (const char* node : {"a0", "a1", "b0", "b1"}) {
     Delete(kube::kNodes, MakeNode(node));
@@ -525,8 +617,12 @@ TEST_F(CoreTest, MissingQueuesAreMadeOnce) {
   Delete(kube::kQueues, root);
   EXPECT_EQ(Step().new_queues, (std::vector<std::string>{"root"}));
   EXPECT_TRUE(Step().new_queues.empty());
-  core_.QueueCreationEnded("root", NotLeading());
-  EXPECT_EQ(Step().new_queues, (std::vector<std::string>{"root"}));
+  for (const int pause : {1, 2, 4}) {
+    core_.QueueCreationEnded("root", NotLeading(), now_);
+    EXPECT_TRUE(Step().new_queues.empty()) << "not at once";
+    EXPECT_TRUE(Step(Millis(1000 * pause - 1)).new_queues.empty());
+    EXPECT_EQ(Step(Millis(1)).new_queues, (std::vector<std::string>{"root"}));
+  }
 }
 
 TEST_F(CoreTest, AQueueShowsWhatIsAllocatedAndWhoWaits) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "daemon/ask.h"
+#include "kube/reflector.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -85,7 +86,7 @@ Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource,
   std::string token;
   do {
     kube::Request request;
-    request.path = kube::CollectionPath(resource) + "?limit=500";
+    request.path = kube::CollectionPath(resource) + "?limit=" + std::to_string(kube::kPageSize);
     if (!token.empty()) {
       request.path += "&continue=" + kube::UrlEscape(token);
     }

@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, server::Handler>> HealthRoutes(const Endpoint
   return {{"/healthz", health}, {"/livez", health}, {"/readyz", ready}};
 }
 
-std::vector<std::pair<std::string, server::Handler>> AllRoutes(const Endpoints& endpoints) {
+std::vector<std::pair<std::string, server::Handler>> MetricsRoutes(const Endpoints& endpoints) {
   auto routes = HealthRoutes(endpoints);
   routes.emplace_back("/metrics", [&metrics = endpoints.metrics](const server::HttpRequest&) {
     server::HttpResponse response;
@@ -61,7 +61,11 @@ std::vector<std::pair<std::string, server::Handler>> AllRoutes(const Endpoints& 
     response.body = metrics.Text();
     return response;
   });
-  routes.emplace_back("/debug/state", [dump = endpoints.dump](const server::HttpRequest&) {
+  return routes;
+}
+
+std::vector<std::pair<std::string, server::Handler>> DebugRoutes(const Endpoints& endpoints) {
+  const auto state = [dump = endpoints.dump](const server::HttpRequest&) {
     server::HttpResponse response;
     Result<std::string> text = dump();
     if (text) {
@@ -72,8 +76,8 @@ std::vector<std::pair<std::string, server::Handler>> AllRoutes(const Endpoints& 
       response.body = text.error().message + "\n";
     }
     return response;
-  });
-  return routes;
+  };
+  return {{"/debug/state", state}};
 }
 
 }  // namespace hopwise::daemon

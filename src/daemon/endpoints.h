@@ -33,6 +33,9 @@ struct Endpoints {
 };
 
 std::vector<std::pair<std::string, server::Handler>> HealthRoutes(const Endpoints& endpoints);
-std::vector<std::pair<std::string, server::Handler>> AllRoutes(const Endpoints& endpoints);
+// The former and /metrics.
+std::vector<std::pair<std::string, server::Handler>> MetricsRoutes(const Endpoints& endpoints);
+// What is not for everybody: names of all pods and what they ask for.
+std::vector<std::pair<std::string, server::Handler>> DebugRoutes(const Endpoints& endpoints);
 
 }  // namespace hopwise::daemon

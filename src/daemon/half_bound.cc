@@ -12,49 +12,52 @@ bool IsHalfBound(const cluster::State& state, const cluster::Gang& gang) {
   for (const PodId id : gang.pods) {
     const cluster::PodRecord& pod = state.pod(id);
     held += cluster::HoldsRoom(pod.state) && !pod.terminating ? 1 : 0;
-    confirmed += pod.state == cluster::PodState::kBound || pod.succeeded ? 1 : 0;
+    const bool bound = pod.state == cluster::PodState::kBound && !pod.terminating;
+    confirmed += bound || pod.succeeded ? 1 : 0;
   }
   return held > 0 && confirmed < gang.min_member;
 }
 
 }  // namespace
 
+void HalfBound::Start(GangId gang, const Clock& clock) {
+  End(gang);
+  since_[gang] = clock;
+  due_.emplace(clock.start + deadline_, gang);
+}
+
+void HalfBound::End(GangId gang) {
+  if (const auto at = since_.find(gang); at != since_.end()) {
+    due_.erase({at->second.start + deadline_, gang});
+    since_.erase(at);
+  }
+}
+
 void HalfBound::Look(const cluster::State& state, GangId gang, Time now) {
   const cluster::Gang& record = state.gang(gang);
   if (!IsHalfBound(state, record)) {
-    since_.erase(gang);
+    End(gang);
     return;
   }
-  const auto [at, fresh] = since_.try_emplace(gang, Clock{record.sequence, now});
-  if (!fresh && at->second.sequence != record.sequence) {
-    at->second = {record.sequence, now};
+  const auto at = since_.find(gang);
+  if (at == since_.end() || at->second.sequence != record.sequence) {
+    Start(gang, {record.sequence, now});
   }
 }
 
 std::vector<GangId> HalfBound::Due(const cluster::State& state, Time now) {
   std::vector<GangId> due;
-  for (auto at = since_.begin(); at != since_.end();) {
-    const cluster::Gang& gang = state.gang(at->first);
-    if (gang.sequence != at->second.sequence || !IsHalfBound(state, gang)) {
-      at = since_.erase(at);
-      continue;
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const GangId id = due_.begin()->second;
+    const cluster::Gang& gang = state.gang(id);
+    if (gang.sequence == since_.at(id).sequence && IsHalfBound(state, gang)) {
+      due.push_back(id);
+      Start(id, {gang.sequence, now});
+    } else {
+      End(id);
     }
-    if (now - at->second.start >= deadline_) {
-      due.push_back(at->first);
-      at->second.start = now;
-    }
-    ++at;
   }
   return due;
-}
-
-Time HalfBound::next_wake() const {
-  Time next;
-  for (const auto& [gang, clock] : since_) {
-    const Time due = clock.start + deadline_;
-    next = !next.set() || due < next ? due : next;
-  }
-  return next;
 }
 
 }  // namespace hopwise::daemon

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -21,7 +23,7 @@ class HalfBound {
   void Look(const cluster::State& state, GangId gang, Time now);
   // Gangs whose time is up; their clocks start anew.
   std::vector<GangId> Due(const cluster::State& state, Time now);
-  [[nodiscard]] Time next_wake() const;
+  [[nodiscard]] Time next_wake() const { return due_.empty() ? Time() : due_.begin()->first; }
   [[nodiscard]] Duration deadline() const { return deadline_; }
   [[nodiscard]] size_t size() const { return since_.size(); }
 
@@ -30,8 +32,12 @@ class HalfBound {
     uint64_t sequence = 0;  // of the gang
     Time start;
   };
+  void Start(GangId gang, const Clock& clock);
+  void End(GangId gang);
+
   Duration deadline_;
   std::map<GangId, Clock> since_;
+  std::set<std::pair<Time, GangId>> due_;  // (start + deadline, gang) of each
 };
 
 }  // namespace hopwise::daemon

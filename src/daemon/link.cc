@@ -48,7 +48,7 @@ Link::Link(kube::CurlTransport& transport, const SchedulerOptions& options,
         to_core([patch, error](Core& core, Time now) { core.PatchEnded(patch, error, now); });
       },
       [to_core](const std::string& name, const kube::ApiError& error) {
-        to_core([name, error](Core& core, Time) { core.QueueCreationEnded(name, error); });
+        to_core([name, error](Core& core, Time now) { core.QueueCreationEnded(name, error, now); });
       });
 }
 
@@ -82,10 +82,10 @@ void Link::Start() {
   lease.retry_period = options_.retry_period;
   kube::LeaderElector::Handlers handlers;
   handlers.elected = [this] { Elected(); };
-  handlers.lost = [this](std::string_view why) {
-    stopped_ = true;
-    elector_->Rest();
-    handlers_.lost(why);
+  handlers.lost = [this](std::string_view) {
+    readiness_.leading = false;
+    handlers_.to_core([](Core& core, Time now) { core.SetLeading(false, now); });
+    Publish();
   };
   handlers.observed = [this](std::string_view holder) {
     Log(LogLevel::kInfo, "leader_observed", {{"holder", holder}});
@@ -181,12 +181,10 @@ void Link::Elected() {
   readiness_.leading = true;
   readiness_.leader = identity_;
   Source& pods = sources_.at(kube::ResourceName(kube::kPods));
-  if (pods.listed) {
-    fresh_ = false;
-    LookWhetherSynced();
-    pods.reflector->Stop();
-    pods.reflector->Start();
-  }
+  fresh_ = false;
+  LookWhetherSynced();
+  pods.reflector->Stop();
+  pods.reflector->Start();
   handlers_.to_core([](Core& core, Time now) { core.SetLeading(true, now); });
   Publish();
 }
@@ -242,7 +240,10 @@ void Link::LookUp(const ObjectName& pod) {
       event.decoded = std::move(*decoded);
     }
     const auto shared = std::make_shared<kube::WatchEvent>(std::move(event));
-    to_core([shared](Core& core, Time now) { core.Observe(kube::kPods, std::move(*shared), now); });
+    to_core([shared, pod](Core& core, Time now) {
+      core.LookedUp(pod.uid);
+      core.Observe(kube::kPods, std::move(*shared), now);
+    });
   });
 }
 
@@ -255,6 +256,9 @@ void Link::TellAboutUs(const kube::EventText& text) {
 }
 
 void Link::Stop(Duration limit, std::function<void()> done) {
+  if (elector_ != nullptr && !elector_->leading()) {
+    elector_->Rest();
+  }
   const Time until = transport_.Now() + limit;
   WaitUntilQuiet(until, [this, done = std::move(done), limit] {
     events_->Flush(limit, [this, done] {

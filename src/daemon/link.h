@@ -38,8 +38,6 @@ class Link {
     // Runs on the core's thread, in order.
     std::function<void(std::function<void(Core&, Time)>)> to_core;
     std::function<void(const Readiness&)> readiness;
-    // The Lease is lost: nothing may be written any more.
-    std::function<void(std::string_view why)> lost;
     // Before the first sync something can never work: credentials or rights.
     std::function<void(const kube::ApiError&)> hopeless;
   };

@@ -15,8 +15,11 @@ void MeasurePlace(server::Metrics& metrics, cluster::State& state,
   }
   const topology::Tree& tree = *state.trees()[report.location.tree];
   std::set<DomainId> leaves;
-  for (const sched::Bind& bind : report.binds) {
-    leaves.insert(tree.leaf_of[bind.node.index()]);
+  for (const PodId id : state.gang(report.gang).pods) {
+    const cluster::PodRecord& pod = state.pod(id);
+    if (cluster::HoldsRoom(pod.state) && pod.node.valid()) {
+      leaves.insert(tree.leaf_of[pod.node.index()]);
+    }
   }
   metrics.Count("hopwise_gang_tier", 1, {{"tier", std::to_string(report.location.tier)}});
   metrics.Observe("hopwise_gang_domains_crossed", static_cast<double>(leaves.size()));

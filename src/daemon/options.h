@@ -31,6 +31,7 @@ struct SchedulerOptions {
   int burst = 2000;
   std::string listen_address = "127.0.0.1:8080";
   std::string healthz_address;  // "": on the listen address alone
+  std::string debug_address;    // "": the listen address if only this machine reaches it
   std::string tls_cert_file, tls_key_file, client_ca_file;
 
   Duration startup_timeout = Seconds(60);
@@ -41,9 +42,9 @@ struct SchedulerOptions {
   rt::LogFormat log_format = rt::LogFormat::kText;
 };
 
-// Runs until SIGTERM or SIGINT, or until the Lease is lost. Exit codes: 0 ended by a signal; 1
+// Runs until SIGTERM or SIGINT. Exit codes: 0 ended by a signal; 1
 // credentials, permissions, an API server that could not be reached in time, an address that cannot
-// be listened on, another scheduler at work, a lost Lease; 2 a configuration or an option that
+// be listened on, another scheduler at work; 2 a configuration or an option that
 // cannot be used. What went wrong stands on standard error.
 int RunScheduler(const SchedulerOptions& options);
 

@@ -25,7 +25,7 @@ cluster::MemberCounts CountMembers(const cluster::State& state, const cluster::G
     const cluster::PodRecord& pod = state.pod(id);
     const bool finished = pod.state == cluster::PodState::kFinished;
     ++counts.total;
-    counts.bound += pod.state == cluster::PodState::kBound ? 1 : 0;
+    counts.bound += pod.state == cluster::PodState::kBound && !pod.terminating ? 1 : 0;
     counts.running += pod.running && !finished ? 1 : 0;
     counts.succeeded += finished && pod.succeeded ? 1 : 0;
     counts.failed += finished && !pod.succeeded ? 1 : 0;
@@ -148,6 +148,26 @@ sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
   return changes;
 }
 
+// The annotations as a server-side apply has them: ours are those it names, and what it names no
+// more goes. The uid keeps it from making an object that is gone.
+std::string AppliedPlace(const api::PodGroup& shown, const GroupStatus& next) {
+  sim::Json annotations = sim::Json::object();
+  const std::pair<std::string_view, std::string> places[] = {
+      {kPlacedTier, next.tier}, {kPlacedDomain, next.domain}, {kPredictedDistance, next.distance}};
+  for (const auto& [key, text] : places) {
+    if (!text.empty()) {
+      annotations[std::string(key)] = text;
+    }
+  }
+  return sim::Dump({{"apiVersion", kube::ApiVersionOf(ResourceOf(shown))},
+                    {"kind", "PodGroup"},
+                    {"metadata",
+                     {{"name", shown.meta.name},
+                      {"namespace", shown.meta.ns},
+                      {"uid", shown.meta.uid},
+                      {"annotations", std::move(annotations)}}}});
+}
+
 // Against the version seen, so that what others wrote meanwhile is not lost. Volcano's PodGroup has
 // no status subresource and takes all in one patch; that of scheduling.x-k8s.io has one, which
 // passes over annotations.
@@ -168,9 +188,7 @@ void PushPatches(const api::PodGroup& shown, const GroupStatus& next, Effects& e
   }
   sim::Json annotations = AnnotationChanges(Shown(shown), next);
   if (plugins && !annotations.empty()) {
-    const sim::Json apart = {
-        {"metadata", {{"uid", shown.meta.uid}, {"annotations", std::move(annotations)}}}};
-    effects.patches.push_back({resource, name, "", kube::kMergePatch, sim::Dump(apart)});
+    effects.patches.push_back({resource, name, "", kube::kApplyPatch, AppliedPlace(shown, next)});
   } else if (!annotations.empty()) {
     body["metadata"]["annotations"] = std::move(annotations);
   }

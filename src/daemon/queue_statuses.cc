@@ -80,6 +80,12 @@ void QueueStatuses::Remove(const std::string& name) {
 
 void QueueStatuses::Settle(const cluster::State& state, const PodGroups& groups, Time now,
                            Effects& effects) {
+  for (auto& [name, pause] : pauses_) {
+    if (pause.until.set() && pause.until <= now) {
+      pause.until = {};  // tried again; its length stays until that succeeds
+      touched_ = true;
+    }
+  }
   if (!touched_ || now - last_ < kQueueInterval) {
     return;
   }
@@ -90,6 +96,9 @@ void QueueStatuses::Settle(const cluster::State& state, const PodGroups& groups,
     if (view.writing) {
       touched_ = true;
       continue;
+    }
+    if (Waits(name, now)) {
+      continue;  // the end of its pause wakes us
     }
     const auto at = phases.find(name);
     const sim::Json changes = StatusChanges(
@@ -110,16 +119,44 @@ void QueueStatuses::Settle(const cluster::State& state, const PodGroups& groups,
 
 // The watch shows what was written and touches again, and that a queue is gone; any other failure
 // is looked at once more.
-void QueueStatuses::Written(const std::string& name, const kube::ApiError& error) {
-  if (const auto at = views_.find(name); at != views_.end()) {
-    at->second.writing = false;
-    touched_ = touched_ || (!error.ok() && error.failure != kube::Failure::kNotFound);
+void QueueStatuses::Written(const std::string& name, const kube::ApiError& error, Time now) {
+  const auto at = views_.find(name);
+  if (at == views_.end()) {
+    return;
+  }
+  at->second.writing = false;
+  if (error.ok()) {
+    pauses_.erase(name);
+  } else if (error.failure != kube::Failure::kNotFound) {
+    PutOff(name, now);
   }
 }
 
-void QueueStatuses::CreateMissing(const std::string& default_queue, Effects& effects) {
+void QueueStatuses::PutOff(const std::string& name, Time now) {
+  asked_.erase(name);
+  Pause& pause = pauses_[name];
+  pause.until = now + pause.length;
+  pause.length = std::min(Duration{2 * pause.length.ns}, kMostQueuePause);
+}
+
+bool QueueStatuses::Waits(const std::string& name, Time now) const {
+  const auto at = pauses_.find(name);
+  return at != pauses_.end() && now < at->second.until;
+}
+
+Time QueueStatuses::next_wake() const {
+  Time next = touched_ ? last_ + kQueueInterval : Time();
+  for (const auto& [name, pause] : pauses_) {
+    if (pause.until.set() && (!next.set() || pause.until < next)) {
+      next = pause.until;
+    }
+  }
+  return next;
+}
+
+void QueueStatuses::CreateMissing(const std::string& default_queue, Time now, Effects& effects) {
   for (const std::string& name : {std::string("root"), default_queue}) {
-    if (!views_.contains(name) && asked_.insert(name).second) {
+    if (!views_.contains(name) && !Waits(name, now) && asked_.insert(name).second) {
       effects.new_queues.push_back(name);
     }
   }

@@ -70,7 +70,8 @@ std::string HolderOf(kube::CurlTransport& transport, const LeaseName& lease) {
     kube::FindActiveHolder(transport, lease.ns, lease.name, kube::kRetryPeriod,
                            [answer](std::string holder, const kube::ApiError& error) {
                              if (!error.ok()) {
-                               Log(LogLevel::kInfo, "lease_not_read", {{"error", error.message}});
+                               Log(LogLevel::kWarning, "lease_not_read",
+                                   {{"error", error.message}});
                              }
                              answer->set_value(std::move(holder));
                            });

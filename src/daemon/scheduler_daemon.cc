@@ -1,9 +1,14 @@
 // `hopwise scheduler`: the core on the main thread, the client's loop, the HTTP server and the
 // signals on theirs, joined by one mailbox.
+#include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +47,8 @@ constexpr Duration kAlive = Seconds(5);
 // Nothing to do: the longest nap. Whatever happens wakes it at once.
 constexpr Duration kNap = Seconds(60);
 constexpr Duration kDumpWait = Seconds(10);
+// Of /debug where /metrics is served to everybody: beside Volcano's port for health, 11251.
+constexpr const char* kDebugAddress = "127.0.0.1:11252";
 
 // The wall clock as it was at start, run on by the monotonic one: what is timed does not jump.
 class SteadyWall {
@@ -52,6 +59,12 @@ class SteadyWall {
   Time wall_ = rt::WallNow();
   Time steady_ = rt::MonotonicNow();
 };
+
+// Of "host:port": whether only this machine reaches it.
+bool IsLoopback(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("localhost:") ||
+         address.starts_with("[::1]:");
+}
 
 std::string HostName() {
   char name[256] = {};
@@ -77,6 +90,9 @@ class Scheduler {
 
   Status Connect();
   Status Serve();
+  static Status Open(std::string_view event, const server::ServerOptions& options,
+                     std::vector<std::pair<std::string, server::Handler>> routes,
+                     std::unique_ptr<server::HttpServer>& opened);
   void StartLink();
   void Loop();
   void Stop();
@@ -96,9 +112,10 @@ class Scheduler {
   std::unique_ptr<Core> core_;
   std::unique_ptr<kube::CurlTransport> transport_;
   std::unique_ptr<Link> link_;  // touched on the transport's loop only, once started
-  std::unique_ptr<server::HttpServer> http_, healthz_;
+  std::unique_ptr<server::HttpServer> http_, healthz_, debug_;
+  std::atomic<bool> started_ = false;
   std::string identity_;
-  bool ending_ = false;  // core's thread
+  std::atomic<bool> ending_ = false;  // set on the core's thread
   int exit_code_ = kEnded;
 };
 
@@ -107,8 +124,12 @@ int Scheduler::Run() {
   if (!config) {
     return Refuse("configuration_refused", config.error(), kUnusable);
   }
-  const rt::Signals signals({SIGTERM, SIGINT},
-                            [this](int) { mailbox_.Post([this](Core&, Time) { End(kEnded); }); });
+  const rt::Signals signals({SIGTERM, SIGINT}, [this](int) {
+    if (!started_) {
+      std::_Exit(kEnded);  // nothing is held and nothing was written yet
+    }
+    mailbox_.Post([this](Core&, Time) { End(kEnded); });
+  });
   CoreOptions core;
   core.scheduler_names = options_.scheduler_names;
   core.default_queue = options_.default_queue;
@@ -124,6 +145,7 @@ int Scheduler::Run() {
   if (Status status = Serve(); !status) {
     return Refuse("cannot_serve", status.error(), kFailed);
   }
+  started_ = true;
   StartLink();
   for (const std::string& flag : options_.ignored_flags) {
     Log(LogLevel::kWarning, "flag_ignored", {{"flag", flag}});
@@ -163,23 +185,43 @@ Status Scheduler::Serve() {
   options.cert_file = options_.tls_cert_file;
   options.key_file = options_.tls_key_file;
   options.client_ca_file = options_.client_ca_file;
-  auto http = server::HttpServer::Start(options, AllRoutes(endpoints));
-  if (!http) {
-    return tl::unexpected(http.error());
+  const bool debug_here = options_.debug_address.empty() && IsLoopback(options.address);
+  auto routes = MetricsRoutes(endpoints);
+  if (debug_here) {
+    std::ranges::move(DebugRoutes(endpoints), std::back_inserter(routes));
   }
-  http_ = std::move(*http);
-  Log(LogLevel::kInfo, "serving", {{"address", http_->url()}});
-  if (options_.healthz_address.empty()) {
-    return {};
+  if (Status status = Open("serving", options, std::move(routes), http_); !status) {
+    return status;
   }
   server::ServerOptions plain;
   plain.address = options_.healthz_address;
-  auto healthz = server::HttpServer::Start(plain, HealthRoutes(endpoints));
-  if (!healthz) {
-    return tl::unexpected(healthz.error());
+  if (!plain.address.empty()) {
+    if (Status status = Open("serving_health", plain, HealthRoutes(endpoints), healthz_); !status) {
+      return status;
+    }
   }
-  healthz_ = std::move(*healthz);
-  Log(LogLevel::kInfo, "serving_health", {{"address", healthz_->url()}});
+  if (debug_here) {
+    return {};
+  }
+  const bool asked_for = !options_.debug_address.empty();
+  plain.address = asked_for ? options_.debug_address : kDebugAddress;
+  Status status = Open("serving_debug", plain, DebugRoutes(endpoints), debug_);
+  if (!status && !asked_for) {
+    Log(LogLevel::kWarning, "debug_not_served", {{"error", status.error().message}});
+    return {};
+  }
+  return status;
+}
+
+Status Scheduler::Open(std::string_view event, const server::ServerOptions& options,
+                       std::vector<std::pair<std::string, server::Handler>> routes,
+                       std::unique_ptr<server::HttpServer>& opened) {
+  auto server = server::HttpServer::Start(options, std::move(routes));
+  if (!server) {
+    return tl::unexpected(server.error());
+  }
+  opened = std::move(*server);
+  Log(LogLevel::kInfo, event, {{"address", opened->url()}});
   return {};
 }
 
@@ -187,10 +229,6 @@ void Scheduler::StartLink() {
   Link::Handlers handlers;
   handlers.to_core = [this](Message message) { mailbox_.Post(std::move(message)); };
   handlers.readiness = [this](const Readiness& readiness) { readiness_.Set(readiness); };
-  handlers.lost = [this](std::string_view why) {
-    Log(LogLevel::kError, "lease_lost", {{"why", why}});
-    mailbox_.Post([this](Core&, Time) { End(kFailed); });
-  };
   handlers.hopeless = [this](const kube::ApiError& error) {
     Log(LogLevel::kError, "cannot_start", {{"error", error.message}});
     mailbox_.Post([this](Core&, Time) { End(kFailed); });
@@ -231,19 +269,27 @@ void Scheduler::End(int code) {
 
 void Scheduler::Stop() {
   Log(LogLevel::kInfo, "stopping", {{"binds_under_way", core_->binds_under_way()}});
-  healthz_.reset();
-  http_.reset();
   const auto stopped = std::make_shared<std::promise<void>>();
   transport_->Post(
       [this, stopped] { link_->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
-  stopped->get_future().wait_for(std::chrono::nanoseconds(2 * kStopLimit.ns));
+  // What is under way, Events, and the Lease's release, each within its own limit.
+  stopped->get_future().wait_for(std::chrono::nanoseconds(4 * kStopLimit.ns));
+  for (Message& message : mailbox_.Take({})) {
+    message(*core_, clock_.Now());  // whoever asked over HTTP gets an answer
+  }
+  debug_.reset();
+  healthz_.reset();
+  http_.reset();
   transport_->Run([this] { link_.reset(); });
   transport_.reset();
 }
 
 void Scheduler::WatchConfig() {
   transport_->After(kConfigLook, [this] {
-    if (config_.Changed()) {
+    if (link_ == nullptr) {
+      return;  // at the end
+    }
+    if (config_.Look() != ConfigFile::Seen::kSame) {
       ReloadConfig();
     }
     WatchConfig();
@@ -282,6 +328,9 @@ void Scheduler::TellConfig(const sched::Config& config) {
 }
 
 Result<std::string> Scheduler::Dump() {
+  if (ending_) {
+    return Fail(ErrorCode::kIo, "the scheduler is stopping");
+  }
   const auto own = std::make_shared<std::promise<std::string>>();
   auto answer = own->get_future();
   mailbox_.Post([own](Core& core, Time) { own->set_value(core.DumpText()); });
@@ -289,10 +338,17 @@ Result<std::string> Scheduler::Dump() {
     return Fail(ErrorCode::kIo, "the scheduling thread does not answer");
   }
   Result<sim::Json> parsed = sim::ParseJson(answer.get());
-  return DumpState(*transport_, parsed ? std::move(*parsed) : sim::Json::object());
+  sim::Json state = parsed ? std::move(*parsed) : sim::Json::object();
+  state["schedulerNames"] = options_.scheduler_names;
+  state["defaultQueue"] = options_.default_queue;
+  state["configuration"] = config_.content();
+  return DumpState(*transport_, std::move(state));
 }
 
 bool Scheduler::Alive() {
+  if (ending_) {
+    return true;
+  }
   const auto ping = std::make_shared<std::promise<void>>();
   auto answer = ping->get_future();
   mailbox_.Post([ping](Core&, Time) { ping->set_value(); });

@@ -8,6 +8,9 @@
 namespace hopwise::daemon {
 namespace {
 
+// Of a server-side apply: what another manager set is taken over.
+constexpr const char* kAppliedBy = "?fieldManager=hopwise-scheduler&force=true";
+
 std::string PathOf(const Patch& patch) {
   return kube::ObjectPath(patch.resource, patch.object.ns, patch.object.name, patch.subresource);
 }
@@ -59,6 +62,9 @@ void Writer::Send(const std::string& key) {
   kube::Request request;
   request.method = kube::Method::kPatch;
   request.path = key;
+  if (job.patch.content_type == kube::kApplyPatch) {
+    request.path += kAppliedBy;
+  }
   request.content_type = job.patch.content_type;
   request.body = job.patch.body;
   const kube::Resource resource = job.patch.resource;

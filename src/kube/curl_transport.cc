@@ -156,6 +156,7 @@ struct CurlTransport::Impl {
     Headers headers;
     uint64_t credential = 0;  // the number of the one it was sent with
     Id late = 0;              // of a stream: the timer for its headers
+    Time asked;               // its time-out counts from here, whatever it waits for
     int64_t content_length = 0;
     bool limited = false;    // holds one of the pool's places
     bool resent = false;     // after a 401
@@ -360,6 +361,7 @@ Id CurlTransport::Impl::Open(Request request, std::function<void(std::string_vie
   const Id id = next_id++;
   exchange->owner = this;
   exchange->id = id;
+  exchange->asked = rt::MonotonicNow();
   exchange->request = std::move(request);
   exchange->chunk = std::move(chunk);
   exchange->done = std::move(done);
@@ -431,11 +433,22 @@ Headers CurlTransport::Impl::HeadersOf(const Request& request) {
 }
 
 void CurlTransport::Impl::Start(Exchange& exchange) {
+  const Duration left = exchange.asked + exchange.request.timeout - rt::MonotonicNow();
+  const bool timed = !exchange.stream() && exchange.request.timeout.ns > 0;
+  if (timed && left < Millis(1)) {
+    Response response;
+    response.error = fmt::format("{}: it had no turn within {}", handles.shown(),
+                                 FormatGoDuration(exchange.request.timeout));
+    return EndWith(exchange.id, std::move(response));
+  }
   exchange.handle = handles.Take(exchange.request, exchange.stream());
   HOPWISE_CHECK(exchange.handle != nullptr);
   exchange.headers = HeadersOf(exchange.request);
   exchange.credential = credential;
   CURL* easy = exchange.handle->easy.get();
+  if (timed) {
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(left.ns / Millis(1).ns));
+  }
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &exchange);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange.headers.get());
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &OnHeader);

@@ -44,8 +44,8 @@ class LeaderElector {
   LeaderElector& operator=(const LeaderElector&) = delete;
 
   void Start();
-  // No more turns: it neither renews nor stands again, and tells nothing more. For whoever lost the
-  // Lease and is about to end; Release may follow.
+  // No more turns: it neither renews nor stands again, and tells nothing more. For whoever does not
+  // lead and is about to end; Release may follow.
   void Rest();
   // Gives the Lease back if we hold it (holderIdentity "" and a duration of 1 s), so that the next
   // one need not wait; `done` when that is over or failed.

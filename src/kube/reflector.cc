@@ -572,7 +572,11 @@ void Reflector::Impl::OnStreamEnd(const Response& response) {
   }
   if (!error.ok() && !heard) return OnWatchFailed(error);
   // It was well and broke: nobody says what became of the server meanwhile.
-  if (!error.ok()) return ListAnew(error.retry_after);
+  if (!error.ok()) {
+    Log(LogLevel::kInfo, "watch_broke",
+        {{"resource", ResourceName(resource)}, {"error", error.message}});
+    return ListAnew(error.retry_after);
+  }
   if (transport.Now() - began > kShortWatch) return Open(Phase::kWatch);
   Pause(Delay({}), Phase::kWatch);
 }
@@ -607,7 +611,9 @@ void Reflector::Impl::OnWatchFailed(const ApiError& error) {
     case Failure::kNoSuchKind:
       return OnMissing(error);
     case Failure::kExpired:
-      return ListAnew(error.retry_after);  // ordinary: the history is short
+      // Ordinary: the history is short.
+      Log(LogLevel::kInfo, "watch_expired", {{"resource", ResourceName(resource)}});
+      return ListAnew(error.retry_after);
     default:
       break;
   }

@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 // Whether a known action or plugin does what its name says.
 enum class Support : uint8_t {
   kServed,
-  kSilent,  // of the built-in default: later, but no news unless it has arguments
   kLater,
 };
 
@@ -44,10 +43,10 @@ constexpr std::array kPlugins = {
     Known{"nodeorder", Support::kServed},
     Known{"binpack", Support::kServed},
     Known{"network-topology-aware", Support::kServed},
-    Known{"conformance", Support::kSilent},
-    Known{"overcommit", Support::kSilent},
-    Known{"drf", Support::kSilent},
-    Known{"proportion", Support::kSilent},
+    Known{"conformance", Support::kLater},
+    Known{"overcommit", Support::kLater},
+    Known{"drf", Support::kLater},
+    Known{"proportion", Support::kLater},
     Known{"capacity", Support::kLater},
     Known{"sla", Support::kLater},
     Known{"tdm", Support::kLater},
@@ -292,7 +291,8 @@ struct Plugin {
 
 class Reader {
  public:
-  Result<Config> Read(const Json& document);
+  explicit Reader(std::string_view text) : text_(text) {}
+  ConfigReport Read(const Json& document);
 
  private:
   Status ReadActions(const Json& document);
@@ -318,9 +318,34 @@ class Reader {
     Warn(path + ": unknown key, " + Show(value) + " is ignored");
   }
 
+  // "line 7: " for the first line that has the word, "" when none has.
+  [[nodiscard]] std::string LineOf(std::string_view word) const;
+
+  std::string_view text_;
   Config config_;
+  std::vector<std::string> errors_;
   bool drf_hierarchy_ = false;
 };
+
+std::string Reader::LineOf(std::string_view word) const {
+  constexpr std::string_view kInWord =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  size_t number = 0;
+  for (std::string_view rest = text_; !rest.empty();) {
+    ++number;
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, std::min(end, rest.find('#')));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
+      const bool begins = at == 0 || kInWord.find(line[at - 1]) == std::string_view::npos;
+      const size_t after = at + word.size();
+      if (begins && (after == line.size() || kInWord.find(line[after]) == std::string_view::npos)) {
+        return "line " + std::to_string(number) + ": ";
+      }
+    }
+  }
+  return "";
+}
 
 // A key whose value must be an array or absent (null is absent, as in Go).
 Result<const Json*> ArrayAt(const Json& object, const std::string& key, const std::string& path) {
@@ -345,14 +370,15 @@ Result<std::string> NameOf(const Json& entry, const std::string& path) {
   return found->get<std::string>();
 }
 
-Result<Config> Reader::Read(const Json& document) {
+// A part that cannot be read leaves the others readable.
+ConfigReport Reader::Read(const Json& document) {
   for (const auto part : {&Reader::ReadActions, &Reader::ReadTiers, &Reader::ReadConfigurations,
                           &Reader::ReadMetrics}) {
     const Status status = (this->*part)(document);
-    if (!status) return tl::unexpected(status.error());
+    if (!status) errors_.push_back(status.error().message);
   }
   WarnOfUnknownKeys(document);
-  return std::move(config_);
+  return {std::move(config_), std::move(errors_)};
 }
 
 Status Reader::ReadActions(const Json& document) {
@@ -366,8 +392,9 @@ Status Reader::ReadActions(const Json& document) {
   for (std::string& name : SplitByComma(found->get_ref<const std::string&>())) {
     const Known* known = FindKnown(kActions, name);
     if (known == nullptr) {
-      return Invalid("actions: unknown action \"" + name + "\"; known actions are " +
-                     NamesOf(kActions));
+      errors_.push_back(LineOf(name) + "actions: unknown action \"" + name +
+                        "\"; known actions are " + NamesOf(kActions));
+      continue;
     }
     if (known->support == Support::kLater) {
       Warn("actions: action \"" + name + "\" is not implemented yet and does nothing");
@@ -409,8 +436,9 @@ Status Reader::ReadPlugin(const Json& entry, const std::string& path) {
   if (!name) return tl::unexpected(name.error());
   const Known* known = FindKnown(kPlugins, *name);
   if (known == nullptr) {
-    return Invalid(path + ".name: unknown plugin \"" + *name + "\"; known plugins are " +
-                   NamesOf(kPlugins));
+    errors_.push_back(LineOf(*name) + path + ".name: unknown plugin \"" + *name +
+                      "\"; known plugins are " + NamesOf(kPlugins));
+    return {};
   }
   const auto arguments = MapAt(entry, "arguments", path + ".arguments");
   if (!arguments) return tl::unexpected(arguments.error());
@@ -451,7 +479,7 @@ Status Reader::Apply(const Plugin& plugin, Support support) {
   if (name == "capacity") config_.capacity_hierarchy = plugin.Is("enableHierarchy", false);
   if (name == "drf") drf_hierarchy_ = plugin.Is("enableHierarchy", false);
 
-  if (support == Support::kLater || (support == Support::kSilent && !arguments.empty())) {
+  if (support == Support::kLater) {
     Warn(plugin.path + ": plugin \"" + name + "\" is not implemented yet" +
          (arguments.empty() ? "" : ", its arguments have no effect") +
          (name == "capacity" ? ", but for enableHierarchy" : ""));
@@ -613,32 +641,43 @@ Config DefaultConfig() {
   return config;
 }
 
-Result<Config> ParseConfig(std::string_view text) {
+ConfigReport ReadConfig(std::string_view text) {
   const std::vector<api::Document> documents = api::SplitDocuments(text);
-  Config config = DefaultConfig();
+  ConfigReport standard = {DefaultConfig(), {}};
   const char* const empty = "the file is empty, the built-in default is used";
   if (documents.empty()) {
-    config.warnings.emplace_back(empty);
-    return config;
+    standard.config.warnings.emplace_back(empty);
+    return standard;
   }
   const api::Document& first = documents.front();
   const std::string line = "line " + std::to_string(first.line);
-  if (!first.error.empty()) return Invalid(first.error);
+  if (!first.error.empty()) return {{}, {first.error}};
   const Json document = Json::parse(first.json, nullptr, /*allow_exceptions=*/false);
   if (document.is_null()) {
-    config.warnings.emplace_back(empty);
-    return config;
+    standard.config.warnings.emplace_back(empty);
+    return standard;
   }
   if (!document.is_object()) {
-    return Invalid(line + ": must be a map with actions and tiers, is " +
-                   (document.is_discarded() ? "unreadable" : Show(document)));
+    return {{},
+            {line + ": must be a map with actions and tiers, is " +
+             (document.is_discarded() ? "unreadable" : Show(document))}};
   }
-  auto read = Reader().Read(document);
-  if (read && documents.size() > 1) {
-    read->warnings.push_back("line " + std::to_string(documents[1].line) +
-                             ": only the first document of the file counts");
+  ConfigReport report = Reader(text).Read(document);
+  if (documents.size() > 1) {
+    report.config.warnings.push_back("line " + std::to_string(documents[1].line) +
+                                     ": only the first document of the file counts");
   }
-  return read;
+  return report;
+}
+
+Result<Config> ParseConfig(std::string_view text) {
+  ConfigReport report = ReadConfig(text);
+  if (report.errors.empty()) return std::move(report.config);
+  std::string all;
+  for (const std::string& error : report.errors) {
+    all += (all.empty() ? "" : "; ") + error;
+  }
+  return Invalid(std::move(all));
 }
 
 }  // namespace hopwise::sched

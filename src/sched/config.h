@@ -56,8 +56,17 @@ struct Config {
 // overcommit drf predicates proportion nodeorder) plus network-topology-aware.
 Config DefaultConfig();
 
-// Errors: not YAML, wrong types, an unknown action or plugin; the message names the line or the
-// path and what is known. Text without a document is the default, with a warning.
+// All that is to be said of a file: with errors it cannot be used, and `config` holds what could be
+// read, for its warnings.
+struct ConfigReport {
+  Config config;
+  std::vector<std::string> errors;
+};
+
+// Errors: not YAML, wrong types, an unknown action or plugin; each names the line or the path and
+// what is known. Text without a document is the default, with a warning.
+ConfigReport ReadConfig(std::string_view text);
+// The same for whoever wants to use it: the errors in one message.
 Result<Config> ParseConfig(std::string_view text);
 
 }  // namespace hopwise::sched

@@ -57,7 +57,7 @@ TEST(ParseConfig, TakesTheDefaultForAnEmptyFile) {
 }
 
 // The file that Volcano's chart installs, with the topology plugin as its guide adds it.
-TEST(ParseConfig, ReadsTheUsualFileWithoutAWarning) {
+TEST(ParseConfig, ReadsTheUsualFileAndNamesWhatOfItIsNotServed) {
   const Config config = Parse(R"(actions: "enqueue, allocate, backfill"
 tiers:
 - plugins:
@@ -77,12 +77,34 @@ tiers:
     arguments:
       weight: 10
 )");
-  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.warnings,
+              ElementsAre(HasSubstr("\"conformance\" is not"), HasSubstr("\"overcommit\" is not"),
+                          HasSubstr("\"drf\" is not"), HasSubstr("\"proportion\" is not")));
   EXPECT_EQ(config.plugins.size(), 10U);
   EXPECT_TRUE(config.binpack.enabled);
   EXPECT_TRUE(config.node_order.enabled);
   EXPECT_TRUE(config.network_topology_aware.enabled);
   EXPECT_EQ(config.network_topology_aware.weight, 10);
+}
+
+TEST(ReadConfig, NamesTheLineOfWhatIsUnknownAndListsAllOfIt) {
+  const ConfigReport report = ReadConfig(R"(# fly is no action
+actions: "enqueue, fly"
+tiers:
+- plugins:
+  - name: gang
+  - name: sla          # warned of
+- plugins:
+  - {name: "gangs"}
+  - name: cdp
+    order: first
+)");
+  EXPECT_THAT(report.errors,
+              ElementsAre(testing::StartsWith("line 2: actions: unknown action \"fly\""),
+                          testing::StartsWith("line 8: tiers[1].plugins[0].name: unknown plugin")));
+  EXPECT_THAT(report.config.warnings,
+              testing::IsSupersetOf({HasSubstr("\"sla\""), HasSubstr("\"cdp\""),
+                                     HasSubstr("tiers[1].plugins[1].order: unknown key")}));
 }
 
 TEST(ParseConfig, LeavesScoresOffThatAreNotListed) {
@@ -230,8 +252,8 @@ TEST(ParseConfig, ReadsHierarchy) {
 TEST(ParseConfig, WarnsOfWhatIsNotImplemented) {
   EXPECT_THAT(Parse(WithPlugin("name: sla\n")).warnings,
               ElementsAre("tiers[0].plugins[0]: plugin \"sla\" is not implemented yet"));
-  // Of the built-in default only when it has arguments.
-  EXPECT_THAT(Parse(WithPlugin("name: overcommit\n")).warnings, IsEmpty());
+  EXPECT_THAT(Parse(WithPlugin("name: overcommit\n")).warnings,
+              ElementsAre(HasSubstr("overcommit")));
   EXPECT_THAT(Parse(WithArguments("overcommit", {"overcommit-factor: 1.5"})).warnings,
               ElementsAre("tiers[0].plugins[0]: plugin \"overcommit\" is not implemented yet, its "
                           "arguments have no effect"));

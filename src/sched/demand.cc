@@ -119,7 +119,10 @@ class Builder {
     for (const PodId id : gang_.pods) {
       const PodRecord& pod = state_.pod(id);
       if (IsPlaced(pod)) {
-        tally_.Add(id);
+        // One on its way out still ties its gang to where it is, and is a member no more.
+        if (!pod.terminating) {
+          tally_.Add(id);
+        }
         if (pod.node.valid()) {
           demand_.placed.push_back(id);
         }

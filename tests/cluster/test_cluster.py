@@ -238,6 +238,7 @@ MAY_NOT = [
     ("delete", "podgroups.scheduling.volcano.sh", ""),
     ("update", "queues.scheduling.volcano.sh", ""),
     ("patch", "hypernodes.topology.volcano.sh/status", ""),
+    ("patch", "podgroups.scheduling.volcano.sh/status", ""),
     ("list", "namespaces", ""),
     ("get", "leases.coordination.k8s.io", "kube-system"),
 ]
@@ -273,16 +274,14 @@ def test_the_scheduler_may_do_what_it_must_and_no_more(
     assert [right for right in MAY_NOT if allowed(core, *right)] == []
 
 
-def test_beside_volcano_it_may_also_see_whose_lease_is_alive(
-    cluster: Cluster, core: kubernetes.client.CoreV1Api
+def test_it_may_see_whether_other_schedulers_are_alive(
+    core: kubernetes.client.CoreV1Api,
 ) -> None:
-    lease = ("get", "leases.coordination.k8s.io", "volcano-system")
-    assert not allowed(core, *lease, name="vc-scheduler")
-    cluster.kubectl("create", "namespace", "volcano-system")
-    cluster.api.apply_file(DEPLOY / "rbac" / "volcano-lease.yaml")
-    wait_for(lambda: allowed(core, *lease, name="vc-scheduler"), "the right is there")
-    assert allowed(core, *lease, name="volcano")
-    assert not allowed(core, *lease, name="another")
+    lease = ("get", "leases.coordination.k8s.io")
+    assert allowed(core, *lease, "volcano-system", name="vc-scheduler")
+    assert allowed(core, *lease, "volcano-system", name="volcano")
+    assert allowed(core, *lease, "kube-system", name="kube-scheduler")
+    assert not allowed(core, *lease, "volcano-system", name="another")
 
 
 @pytest.mark.parametrize("static", [True, False], ids=["static token", "issued token"])

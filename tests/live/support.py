@@ -407,40 +407,6 @@ def await_record(scheduler: HopwiseScheduler, event: str, within: float = SOON_S
     return eventually(found, within, scheduler.with_tail(f"has not logged {event}"))
 
 
-class Keeper:
-    """Starts schedulers again that lost their Lease, as a Deployment does. On a busy machine a
-    Lease of 2 s is lost now and then; whatever else ends one is for the test to find."""
-
-    def __init__(self, *schedulers: HopwiseScheduler) -> None:
-        self._schedulers = schedulers
-        self._stop = threading.Event()
-        self.lost = 0
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
-
-    @contextlib.contextmanager
-    def hands_off(self):
-        """While the test itself kills and starts them."""
-        with self._lock:
-            yield
-
-    def _run(self) -> None:
-        while not self._stop.wait(POLL_S):
-            with self._lock:
-                for each in self._schedulers:
-                    if each.exit_code == 1 and records(each, "lease_lost"):
-                        self.lost += 1
-                        each.start()
-
-    def __enter__(self) -> Keeper:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
-
-
 def cpu_seconds(pid: int) -> float:
     """User and system time that a process has used."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -19,7 +19,6 @@ from support import (
     LONG,
     SHORT_LEASE,
     USUAL_FLAGS,
-    Keeper,
     User,
     await_record,
     client_of,
@@ -394,18 +393,17 @@ def test_a_leader_that_sleeps_beyond_its_lease_stops(load, start, make_proxy):
     load.send()
     own.wait_until(lambda: len(binds_of(own)) > 8, RECOVERS_S)
     sleeper.pause()
-    with Keeper(follower):
-        try:
-            await_record(follower, "leading", RECOVERS_S)
-            load.settle()
-        finally:
-            woke = time.monotonic()
-            sleeper.resume()
-        assert sleeper.wait(15) == 1, "it ends, and whoever watches it starts it anew"
-        await_record(sleeper, "lease_lost")
-        late = [e for e in binds_of(own) if e.started > woke + 0.5]
-        assert not late, "it binds nothing more"
-        load.judge()
+    try:
+        await_record(follower, "leading", RECOVERS_S)
+        load.settle()
+    finally:
+        woke = time.monotonic()
+        sleeper.resume()
+    await_record(sleeper, "lease_lost")
+    late = [e for e in binds_of(own) if e.started > woke + 0.5]
+    assert not late, "it binds nothing more"
+    assert sleeper.running, "it stands by"
+    load.judge()
 
 
 def test_a_leader_that_cannot_renew_stops_before_another_leads(load, start, make_proxy, user):
@@ -414,15 +412,33 @@ def test_a_leader_that_cannot_renew_stops_before_another_leads(load, start, make
     follower = start(*SHORT_LEASE)
     own.refuse()
     own.drop_all()
-    assert cut_off.wait(RECOVERS_S) == 1
-    await_record(cut_off, "lease_lost")
-    await_record(follower, "leading", RECOVERS_S)
+    lost = await_record(cut_off, "lease_lost", RECOVERS_S)
+    led = await_record(follower, "leading", RECOVERS_S)
     # Both on this machine, so by one clock.
-    assert records(cut_off, "lease_lost")[0]["time"] < records(follower, "leading")[0]["time"]
-    with Keeper(follower):
-        load.send()
-        load.settle()
-        load.judge()
+    assert lost["time"] < led["time"]
+    load.send()
+    load.settle()
+    load.judge()
+    assert cut_off.running
+    assert cut_off.fetch("/readyz")[0] == 503
+
+
+def test_a_leader_that_was_cut_off_leads_again(load, start, proxy):
+    """Nobody else stands: the same process goes on where the cluster is."""
+    one = start(*SHORT_LEASE, via=proxy)
+    proxy.add(BINDING, Delay(0.1, before=True))
+    load.send(0, 1)
+    proxy.wait_until(lambda: len(binds_of(proxy)) > 4, RECOVERS_S)
+    proxy.refuse()
+    proxy.drop_all()
+    await_record(one, "lease_lost", RECOVERS_S)
+    load.send(2, 3)
+    eventually(lambda: one.fetch("/readyz")[0] == 503)
+    proxy.restore()
+    load.settle()
+    assert one.running
+    one.wait_ready(RECOVERS_S)
+    load.judge()
 
 
 def test_two_leaders_at_once(load, start, user):
@@ -502,10 +518,9 @@ def test_the_leader_is_killed_again_and_again(user, start, witness):
     moments = random.Random(17)
     user.floor(NODES)
     leader, standby = start(*SHORT_LEASE), start(*SHORT_LEASE)
-    with Keeper(leader, standby) as keeper:
-        for number in range(ROUNDS):
-            one_round(user, witness, keeper, (leader, standby), number, moments)
-            leader, standby = standby, leader
+    for number in range(ROUNDS):
+        one_round(user, witness, (leader, standby), number, moments)
+        leader, standby = standby, leader
 
 
 def kill_while_it_binds(user, witness, leader, binds):
@@ -520,22 +535,20 @@ def kill_while_it_binds(user, witness, leader, binds):
     return thread
 
 
-def one_round(user, witness, keeper, pair, number, moments):
+def one_round(user, witness, pair, number, moments):
     # Small ones and one that has a rule; together they fill the floor.
     gangs = {f"r{number}a": 32, f"r{number}b": 16, f"r{number}c": 16}
-    with keeper.hands_off():
-        thread = kill_while_it_binds(user, witness, pair[0], moments.randrange(1, 64))
-        for name, size in gangs.items():
-            witness.expect(f"{user.namespace}/{name}", size)
-            user.gang(name, size, gpus=1, topology=hard(2) if size == 32 else None)
-        thread.join()
+    thread = kill_while_it_binds(user, witness, pair[0], moments.randrange(1, 64))
+    for name, size in gangs.items():
+        witness.expect(f"{user.namespace}/{name}", size)
+        user.gang(name, size, gpus=1, topology=hard(2) if size == 32 else None)
+    thread.join()
     for name, size in gangs.items():
         user.await_bound(name, size, RECOVERS_S)
     witness.audit(half_bound_limit=15, events_within=20)
     user.remove_pods()
     user.forget_events()
-    with keeper.hands_off():
-        pair[0].start()
+    pair[0].start()
 
 
 def test_the_only_one_is_killed_and_started_again(user, start, witness):
@@ -549,8 +562,7 @@ def test_the_only_one_is_killed_and_started_again(user, start, witness):
         user.gang(f"r{number}", 64, gpus=1)
         thread.join()
         one.start()
-        with Keeper(one):
-            user.await_bound(f"r{number}", 64, RECOVERS_S)
-            witness.audit(half_bound_limit=20, events_within=20)
+        user.await_bound(f"r{number}", 64, RECOVERS_S)
+        witness.audit(half_bound_limit=20, events_within=20)
         user.remove_pods()
         user.forget_events()

@@ -11,7 +11,6 @@ import time
 import pytest
 from hopcluster.api import ApiError
 from hopcluster.objects import pod
-from hopcluster.paths import DEPLOY
 from support import (
     GPUS,
     SHORT_LEASE,
@@ -145,7 +144,6 @@ def volcano_lease(plane):
         plane.api.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}
         )
-    plane.api.apply_file(DEPLOY / "rbac" / "volcano-lease.yaml")
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -189,6 +187,24 @@ def test_it_refuses_to_take_over_from_a_living_scheduler(start, volcano_lease):
 )
 def test_it_starts_beside_a_living_scheduler(start, volcano_lease, flags):
     start(*flags)
+
+
+def test_another_hopwise_of_the_same_name_is_seen_by_its_lease(start):
+    start("--leader-elect-resource-name=first")
+    one = start("--leader-elect-resource-name=second", "--scheduler-name=hopwise", ready=False)
+    assert one.wait(40) == 1
+    (record,) = records(one, "cannot_start")
+    assert "hopwise-system/first" in record["error"]
+    start("--leader-elect-resource-name=third", "--scheduler-name=fleet")
+
+
+def test_a_signal_ends_it_while_it_looks_for_others(start, volcano_lease):
+    one = start(ready=False)
+    await_record(one, "connecting")
+    time.sleep(0.5)
+    started = time.monotonic()
+    assert one.stop() == 0
+    assert time.monotonic() - started < 2
 
 
 def test_it_starts_when_the_lease_is_no_longer_renewed(start, volcano_lease):
