@@ -188,7 +188,7 @@ int Bind(const std::string& ns) {
     binder = std::make_unique<daemon::Binder>(
         *transport, *events, [] { return Seconds(1'000'000); },
         [&](const daemon::BindResult& result) {
-          failed += result.error.ok() ? 0 : 1;
+          failed += result.error.ok() ? 0U : 1U;
           if (--left == 0) {
             bound.set_value();
           }

@@ -25,7 +25,8 @@ namespace hopwise::daemon {
 // is short, see BinderOptions.
 inline constexpr Duration kBindTimeout = Seconds(5);
 // Tries of one Binding that got no answer or a passing one (429, 5xx), before the scheduler is told
-// that it failed, and the waits between them.
+// that it failed, and the waits between them: about 4 s in all, what an API server takes to fail
+// over. Our own choice; client-go tries a request ten times, each a second apart.
 inline constexpr int kBindTries = 5;
 inline constexpr Duration kFirstBindWait = Millis(100);
 inline constexpr Duration kMostBindWait = Seconds(2);

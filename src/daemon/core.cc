@@ -611,6 +611,11 @@ void Core::GiveBack(GangId id, Effects& effects) {
   }
   Log(LogLevel::kWarning, "gang_given_back",
       {{"gang", gang.ns + "/" + gang.name}, {"evicted", evicted}, {"kept", kept}});
+  if (const auto about = ReferenceTo(gang); evicted > 0 && about.kind == "PodGroup") {
+    effects.events.push_back(
+        {about,
+         {.reason = "Evict", .message = fmt::format("{} pods: {}", evicted, why), .key = ""}});
+  }
   if (kept > 0) {
     Warn(gang, "Unschedulable",
          fmt::format("{} members hold room since more than {} while the gang misses others; nobody "

@@ -208,8 +208,10 @@ void TellConditions(const api::PodGroup& shown, const GroupStatus& next, Effects
     if (known && (scheduled || old->message == c.message)) {
       continue;
     }
+    // What the queue does not admit is no fault, as in Volcano.
+    const bool queued = c.reason.starts_with("Queue");
     effects.events.push_back({ReferenceTo(shown),
-                              {.warning = !scheduled,
+                              {.warning = !scheduled && !queued,
                                .reason = c.type,
                                .message = scheduled ? c.reason : c.message,
                                .key = ""}});

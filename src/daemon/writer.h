@@ -16,6 +16,7 @@
 
 namespace hopwise::daemon {
 
+// About 20 s in all: a status is worth less than a bind, and nobody waits for it. Our own choice.
 inline constexpr int kWriteTries = 8;
 inline constexpr Duration kFirstWriteWait = Millis(200);
 inline constexpr Duration kMostWriteWait = Seconds(5);
