@@ -32,6 +32,7 @@ Link::Link(kube::CurlTransport& transport, const SchedulerOptions& options,
   kube::EventRecorder::Options recorder;
   recorder.component = options.scheduler_names.front();
   recorder.instance = identity;
+  recorder.yields = [this] { return binder_ != nullptr && binder_->waiting() > 0; };
   events_ = std::make_unique<kube::EventRecorder>(transport, recorder);
   const auto to_core = handlers_.to_core;
   BinderOptions binder;

@@ -324,8 +324,9 @@ SeriesRef EventRecorder::Impl::Pop() {
 }
 
 void EventRecorder::Impl::Pump() {
-  while (!paused && calls.size() < static_cast<size_t>(options.at_once) &&
-         !(important.empty() && others.empty())) {
+  const bool behind = options.yields && counts.waiting < kMostBehind && options.yields();
+  const auto at_once = static_cast<size_t>(behind ? kAtOnceBehind : options.at_once);
+  while (!paused && calls.size() < at_once && !(important.empty() && others.empty())) {
     const SeriesRef series = Pop();
     if (series->written_count == 0) {
       Post(series);

@@ -33,6 +33,11 @@ struct EventText {
   std::string key;
 };
 
+// While binds are sent, Events stand back: so many requests at once, until so many Events wait,
+// which then takes a second or less to write.
+inline constexpr int kAtOnceBehind = 3;
+inline constexpr uint64_t kMostBehind = 600;
+
 class EventRecorder {
  public:
   struct Options {
@@ -40,6 +45,9 @@ class EventRecorder {
     std::string instance;               // reportingInstance: host or pod name
     size_t most_waiting = 100'000;      // that are not important
     int at_once = 16;                   // requests in flight
+    // Something more urgent is under way: then kAtOnceBehind, as long as no more than kMostBehind
+    // wait. Not set: never.
+    std::function<bool()> yields = {};
   };
   EventRecorder(Transport& transport, Options options);
   ~EventRecorder();

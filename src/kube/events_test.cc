@@ -484,6 +484,26 @@ TEST_F(EventsTest, FlushWaitsForTheLastOneOrTheLimit) {
   EXPECT_EQ(transport.timers(), 0U);
 }
 
+TEST_F(EventsTest, StandBackWhileSomethingMoreUrgentIsUnderWayButNotTooFar) {
+  bool urgent = true;
+  EventRecorder::Options options;
+  options.yields = [&] { return urgent; };
+  Make(std::move(options));
+  transport.on_send = nullptr;  // nothing is answered
+  const auto record = [&](uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      recorder->Record(kPod, Important("Scheduled", "done", std::to_string(i)));
+    }
+    transport.Run();
+  };
+  record(kMostBehind - 1);
+  EXPECT_EQ(transport.open().size(), static_cast<size_t>(kAtOnceBehind));
+  urgent = false;
+  transport.Answer(transport.open().front().id, Reply(201, "{}"));
+  transport.Run();
+  EXPECT_EQ(transport.open().size(), static_cast<size_t>(EventRecorder::Options().at_once));
+}
+
 TEST_F(EventsTest, NothingIsSentAfterItsEnd) {
   transport.on_send = [](const Request&) { return Reply(500); };
   recorder->Record(kPod, Important("Scheduled"));
