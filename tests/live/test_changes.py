@@ -203,8 +203,9 @@ def test_a_kubelet_refuses_a_pod(user):
     user.create(pod("picky", gpus=GPUS, annotations=refusal))
     first = eventually(lambda: (p := user.pod("picky"))["status"]["phase"] == "Failed" and p)
     user.delete("v1", "Pod", "picky")
-    user.create(pod("picky", gpus=GPUS))
-    second = eventually(lambda: node_of(user.pod("picky")))
+    # By another name: KWOK, late with the first one, would delete this one too.
+    user.create(pod("picky-too", gpus=GPUS))
+    second = eventually(lambda: node_of(user.pod("picky-too")))
     assert second != node_of(first)
 
 

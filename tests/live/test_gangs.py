@@ -369,14 +369,22 @@ def test_a_queue_counts_its_gangs_and_what_they_hold(user):
     eventually(lambda: queue_status(user, "team")["allocated"]["nvidia.com/gpu"] == str(3 * GPUS))
 
 
+def reason_of(user, name):
+    return (condition_of(user.group(name), "Unschedulable") or {}).get("reason")
+
+
 def test_a_closed_queue_takes_nothing_until_it_opens(user):
     user.floor(2)
     user.create({**queue("team"), "status": {"state": "Closed"}})
+    # Queues and PodGroups are told by different watches: once one is refused, the queue was seen.
+    user.gang("first", 1, queue="team")
+    eventually(lambda: reason_of(user, "first") == "QueueClosed")
     user.gang("band", 2, queue="team")
     (words,) = {condition_of(p, "PodScheduled")["message"] for p in user.await_told("band")}
     assert "team" in words
     user.stays_whole_unbound("band")
     assert phase_of(user, "band") in (None, "", "Pending")
+    user.delete("v1", "Pod", "first-0")
     user.patch(VOLCANO, "Queue", "team", {"status": {"state": "Open"}}, "status")
     user.await_bound("band", 2)
 
