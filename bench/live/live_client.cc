@@ -138,12 +138,7 @@ int Lists() {
         kube::kPluginPodGroups, kube::kPods}) {
     std::string token;
     do {
-      kube::Request request;
-      request.path = kube::CollectionPath(resource) + "?limit=" + std::to_string(kube::kPageSize);
-      if (!token.empty()) {
-        request.path += "&continue=" + kube::UrlEscape(token);
-      }
-      const kube::Response response = Ask(*transport, std::move(request));
+      const kube::Response response = daemon::AskPage(*transport, resource, token);
       if (!response.ok() && response.status != 404) {
         std::cerr << response.status << " " << response.error << "\n";
         return 1;

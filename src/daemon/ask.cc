@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "kube/reflector.h"
 #include "rt/clock.h"
 #include "sim/json.h"
 
@@ -81,6 +82,16 @@ kube::Response Ask(kube::CurlTransport& transport, kube::Request request) {
                    [answer](kube::Response&& response) { answer->set_value(std::move(response)); });
   });
   return answer->get_future().get();
+}
+
+kube::Response AskPage(kube::CurlTransport& transport, const kube::Resource& resource,
+                       const std::string& token) {
+  kube::Request request;
+  request.path = kube::CollectionPath(resource) + "?limit=" + std::to_string(kube::kPageSize);
+  if (!token.empty()) {
+    request.path += "&continue=" + kube::UrlEscape(token);
+  }
+  return Ask(transport, std::move(request));
 }
 
 std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_elect,

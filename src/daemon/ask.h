@@ -14,6 +14,10 @@ namespace hopwise::daemon {
 
 kube::Response Ask(kube::CurlTransport& transport, kube::Request request);
 
+// One page of all objects of a resource; `token` as the page before gave it, "" for the first.
+kube::Response AskPage(kube::CurlTransport& transport, const kube::Resource& resource,
+                       const std::string& token);
+
 // What must be allowed: as RBAC names it.
 struct Right {
   std::string_view verb;

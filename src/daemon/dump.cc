@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "daemon/ask.h"
-#include "kube/reflector.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -85,12 +84,7 @@ void PruneVolumes(sim::Json& spec) {
 Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource, sim::Json& items) {
   std::string token;
   do {
-    kube::Request request;
-    request.path = kube::CollectionPath(resource) + "?limit=" + std::to_string(kube::kPageSize);
-    if (!token.empty()) {
-      request.path += "&continue=" + kube::UrlEscape(token);
-    }
-    const kube::Response response = Ask(transport, std::move(request));
+    const kube::Response response = AskPage(transport, resource, token);
     const kube::ApiError error = kube::ErrorOf(response, "list", resource);
     if (error.failure == kube::Failure::kNoSuchKind) {
       return {};

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import pathlib
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
