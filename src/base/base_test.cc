@@ -30,7 +30,7 @@ TEST(ResultTest, AnErrorGathersItsContextOnTheWayUp) {
   EXPECT_EQ(outer.code, ErrorCode::kInvalid);
 }
 
-TEST(StringPoolTest, EqualTextHasOneIdForAsLongAsThePoolLives) {
+TEST(StringPoolTest, EqualTextHasOneIdForAsLongAsItIsInUse) {
   StringPool pool;
   std::string text = "leaf-7";
   const StringId leaf = pool.Intern(text);
@@ -45,6 +45,22 @@ TEST(StringPoolTest, EqualTextHasOneIdForAsLongAsThePoolLives) {
   StringPool moved = std::move(pool);
   EXPECT_EQ(moved.Find("leaf-7"), leaf);
   EXPECT_EQ(moved.Text(moved.Find("n9999")), "n9999");
+}
+
+TEST(StringPoolTest, ATextWhoseLastUseWasGivenBackMakesRoomForAnother) {
+  StringPool pool;
+  const StringId leaf = pool.Intern("a name too long to be kept within its string: leaf-7");
+  pool.Intern("spine");
+  EXPECT_EQ(pool.Intern(pool.Text(leaf)), leaf);
+  pool.Release(leaf);
+  EXPECT_EQ(pool.Find(pool.Text(leaf)), leaf) << "one use is left";
+  pool.Release(leaf);
+  EXPECT_EQ(pool.used(), 1U);
+  EXPECT_FALSE(pool.Find("a name too long to be kept within its string: leaf-7").valid());
+  EXPECT_EQ(pool.Intern("rail"), leaf) << "the id is used again";
+  EXPECT_EQ(pool.Text(leaf), "rail");
+  EXPECT_EQ(pool.Text(pool.Find("spine")), "spine");
+  EXPECT_EQ(pool.size(), 2U);
 }
 
 TEST(PrngTest, OneSeedIsOneSequenceEverywhere) {

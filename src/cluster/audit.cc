@@ -12,8 +12,8 @@
 namespace hopwise::cluster {
 
 std::string State::Audit() const {
-  for (const auto audit :
-       {&State::AuditNodes, &State::AuditPods, &State::AuditGangs, &State::AuditQueues}) {
+  for (const auto audit : {&State::AuditNodes, &State::AuditPods, &State::AuditGangs,
+                           &State::AuditQueues, &State::AuditLabels}) {
     std::string problem = (this->*audit)();
     if (!problem.empty()) return problem;
   }
@@ -86,6 +86,23 @@ std::string State::AuditPods() const {
     if (std::count(members.begin(), members.end(), id) != 1) {
       return "pod " + pod.name + " is not in the list of its sub-group";
     }
+  }
+  return "";
+}
+
+// A label that is held by more than it has uses would come to mean something else.
+std::string State::AuditLabels() const {
+  std::vector<uint64_t> held(strings_.size(), 0);
+  const auto count = [&](const PackedLabels& labels) {
+    for (const auto& [key, value] : labels) {
+      ++held[key.index()];
+      ++held[value.index()];
+    }
+  };
+  for (const NodeRecord& record : nodes_) count(record.labels);
+  for (const PodRecord& pod : pods_) count(pod.labels);
+  for (size_t s = 0; s < held.size(); ++s) {
+    if (held[s] > strings_.uses(StringId(s))) return "label " + strings_.Text(StringId(s));
   }
   return "";
 }

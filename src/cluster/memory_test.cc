@@ -80,5 +80,25 @@ TEST(Memory, BoundPodCostsAtMostOneKibibyte) {
   EXPECT_LE((AllocatedBytes() - before) / kCount, each + 64) << "the second sight costs again";
 }
 
+// A scheduler runs for months.
+TEST(Memory, PodsThatCameAndWentLeaveNothingBehind) {
+  State state;
+  for (size_t i = 0; i < kCount; ++i) state.Apply(MakeNode(i));
+  const auto come_and_go = [&](size_t round) {
+    for (size_t i = 0; i < kCount; ++i) {
+      PodSpec pod = MakePod(i);
+      pod.meta.name += "-" + std::to_string(round);
+      pod.Label("batch.example.com/its-own-label", pod.meta.name).Group(pod.meta.name);
+      state.Apply(pod);
+      state.RemovePod(pod.meta.ns, pod.meta.name);
+    }
+    state.TakeChanges();
+  };
+  come_and_go(0);
+  const size_t before = AllocatedBytes();
+  for (size_t round = 1; round < 5; ++round) come_and_go(round);
+  EXPECT_LE(AllocatedBytes(), before + 64 * 1'024);
+}
+
 }  // namespace
 }  // namespace hopwise::cluster

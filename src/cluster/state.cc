@@ -146,8 +146,9 @@ bool State::SetTraits(NodeRecord& record, const api::Node& node, bool* labels_ch
                        node.unschedulable != record.unschedulable ||
                        !SameTaints(taints, record.taints);
   *labels_changed = *labels_changed || relabelled;
+  std::swap(record.labels, labels);
+  Release(labels);
   if (!changed) return false;
-  record.labels = std::move(labels);
   record.taints = std::move(taints);
   record.unschedulable = node.unschedulable;
   record.ready = ready;
@@ -197,7 +198,7 @@ void State::RemoveNode(std::string_view name) {
   record.alive = false;
   record.unschedulable = false;
   record.ready = true;
-  record.labels = PackedLabels();
+  Release(std::exchange(record.labels, {}));
   record.taints = {};
   impl_->forest.RemoveNode(id);
   impl_->forest_stale = true;
@@ -277,6 +278,13 @@ PackedLabels State::Pack(const api::StringMap& labels) {
   }
   std::sort(packed.begin(), packed.end());
   return packed;
+}
+
+void State::Release(const PackedLabels& labels) {
+  for (const auto& [key, value] : labels) {
+    strings_.Release(key);
+    strings_.Release(value);
+  }
 }
 
 }  // namespace hopwise::cluster

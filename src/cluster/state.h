@@ -168,7 +168,9 @@ class State {
   void ErasePod(PodId id);
   PodRecord ReadPod(const api::Pod& pod, const PodRecord& now);
   PredicateId ReadPredicates(const api::Pod& pod, std::vector<std::vector<api::Requirement>> extra);
+  // Each text of the labels is in use until it is released.
   PackedLabels Pack(const api::StringMap& labels);
+  void Release(const PackedLabels& labels);
   void Update(PodId id, PodRecord next, GangId target);
   void EnterNode(PodId id);
   void LeaveNode(PodId id);
@@ -178,6 +180,7 @@ class State {
   [[nodiscard]] std::string AuditPods() const;
   [[nodiscard]] std::string AuditGangs() const;
   [[nodiscard]] std::string AuditQueues() const;
+  [[nodiscard]] std::string AuditLabels() const;
 
   StateOptions options_;
   StringPool strings_;

@@ -109,7 +109,9 @@ void State::ApplyPod(const api::Pod& pod) {
   if (next.state == PodState::kBound) next.host = NodeSlot(pod.node_name);
   if (next.state == PodState::kAssumed) next.host = now.host;
   const GangId target = gangs.Target(facts, next, now.gang);
+  const PackedLabels old_labels = now.labels;
   Update(id, std::move(next), target);
+  Release(old_labels);
 }
 
 // All that follows from the object itself; seat, host, shape and what annotations ask are left out.
@@ -250,7 +252,9 @@ void State::ErasePod(PodId id) {
   gone.ns = pods_[id.index()].ns;
   gone.name = pods_[id.index()].name;
   impl_->pod_index.erase(id);
+  const PackedLabels labels = pods_[id.index()].labels;
   Update(id, std::move(gone), GangId());
+  Release(labels);
   pods_[id.index()] = PodRecord();
   impl_->free_pods.push_back(id);
 }

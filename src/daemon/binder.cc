@@ -35,7 +35,7 @@ Binder::Binder(kube::Transport& transport, kube::EventRecorder& events, Remainin
       events_(events),
       remaining_(std::move(remaining)),
       ended_(std::move(ended)),
-      options_(options) {}
+      options_(std::move(options)) {}
 
 void Binder::Bind(const BindPod& bind) {
   if (const auto at = jobs_.find(bind.pod.uid); at != jobs_.end() && at->second.cancelled) {
@@ -45,10 +45,22 @@ void Binder::Bind(const BindPod& bind) {
   Job job;
   job.bind = bind;
   job.queued = transport_.Now();
-  if (jobs_.emplace(bind.pod.uid, std::move(job)).second) {
+  job.settling = options_.settle != nullptr;
+  if (!jobs_.emplace(bind.pod.uid, std::move(job)).second) {
+    return;
+  }
+  if (options_.settle == nullptr) {
     queue_.push_back(bind.pod.uid);
     Pump();
+    return;
   }
+  options_.settle(bind.pod, lifeline_.Guard([this, uid = bind.pod.uid] {
+    if (const auto at = jobs_.find(uid); at != jobs_.end()) {
+      at->second.settling = false;
+      queue_.push_back(uid);
+      Pump();
+    }
+  }));
 }
 
 void Binder::Cancel(const std::string& uid) {
@@ -70,8 +82,9 @@ void Binder::Cancel(const std::string& uid) {
 void Binder::Pump() {
   while (!queue_.empty() && under_way_ < options_.at_once) {
     const std::string uid = queue_.front();
-    if (!jobs_.contains(uid)) {
-      queue_.pop_front();
+    const auto at = jobs_.find(uid);
+    if (at == jobs_.end() || at->second.under_way || at->second.settling) {
+      queue_.pop_front();  // what it was queued for was cancelled
       continue;
     }
     const Duration left = remaining_();
@@ -175,8 +188,18 @@ void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool se
   }
 }
 
+// The Event comes first: were it to follow, and we to die between the two, nobody would know why
+// the pod went.
 void Binder::Evict(const EvictPod& evict) {
-  TryEvict(evict, 0, kube::Backoff(kFirstBindWait, kMostBindWait));
+  events_.RecordFirst({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
+                      {.warning = true,
+                       .reason = "Evict",
+                       .message = "Pod is evicted, because of " + evict.why,
+                       .important = true,
+                       .key = evict.pod.uid + "/Evict"},
+                      lifeline_.Guard([this, evict] {
+                        TryEvict(evict, 0, kube::Backoff(kFirstBindWait, kMostBindWait));
+                      }));
 }
 
 // 429 is a disruption budget that forbids it for now: whoever wanted it will want it again.
@@ -197,12 +220,6 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
     const bool gone =
         error.failure == kube::Failure::kNotFound || error.failure == kube::Failure::kConflict;
     if (error.ok() || (gone && tries > 0)) {
-      events_.Record({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
-                     {.warning = true,
-                      .reason = "Evict",
-                      .message = "Pod is evicted, because of " + evict.why,
-                      .important = true,
-                      .key = evict.pod.uid + "/Evict"});
       Log(LogLevel::kInfo, "pod_evicted", {{"pod", NameOf(evict.pod)}, {"why", evict.why}});
       return;
     }

@@ -1,8 +1,8 @@
 // Carries out binds and evictions, on the client's loop.
 //
 // One Binding per pod with its uid as precondition, so that it can be sent again when its fate is
-// not known. Each is followed by exactly one Event. None is sent unless we are sure to lead for
-// longer than it may take.
+// not known. Each bind is followed by exactly one Event, each eviction preceded by one. None is
+// sent unless we are sure to lead for longer than it may take.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,8 @@ inline constexpr Duration kLeaseLook = Millis(20);
 struct BinderOptions {
   int at_once = 16;  // more gained nothing on a server with two cores
   Duration timeout = kBindTimeout;
+  // Runs `then` once nothing older is being written of the pod; at once when not set.
+  std::function<void(const ObjectName& pod, std::function<void()> then)> settle;
 };
 
 class Binder {
@@ -64,6 +66,7 @@ class Binder {
     int tries = 0;
     Time queued;
     uint64_t timer = 0;
+    bool settling = false;  // something older is still being written of the pod
     bool under_way = false;
     bool cancelled = false;
     std::optional<BindPod> next;

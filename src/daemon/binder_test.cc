@@ -222,8 +222,70 @@ TEST_F(BinderTest, AnEvictionHasTheUidAsPreconditionAndOneEvent) {
   transport_.Advance(Seconds(10));
   EXPECT_EQ(CountSent("/pods/a/eviction"), 2);
   EXPECT_EQ(CountSent("/events"), 1);
-  const sim::Json body = sim::ParseJson(transport_.sent().front().request.body).value();
+  const sim::Json body = sim::ParseJson(transport_.sent().back().request.body).value();
   EXPECT_EQ(sim::Text(body, {"deleteOptions", "preconditions", "uid"}), "uid-a");
+}
+
+TEST_F(BinderTest, ABindWaitsUntilNothingOlderIsWrittenOfItsPod) {
+  std::function<void()> settled;
+  BinderOptions options;
+  options.settle = [&](const ObjectName&, std::function<void()> then) {
+    settled = std::move(then);
+  };
+  Binder patient(
+      transport_, events_, [] { return Seconds(10); },
+      [this](const BindResult& result) { ended_.push_back(result); }, options);
+  answer_ = [](const kube::Request&) { return Reply(201, "{}"); };
+  patient.Bind(Pod("a"));
+  transport_.Run();
+  EXPECT_EQ(CountSent("/binding"), 0);
+  settled();
+  transport_.Run();
+  EXPECT_EQ(CountSent("/binding"), 1);
+  patient.Bind(Pod("b"));
+  patient.Cancel("uid-b");
+  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_FALSE(ended_[1].sent);
+  settled();
+  transport_.Run();
+  EXPECT_EQ(CountSent("/binding"), 1) << "it was cancelled meanwhile";
+}
+
+TEST_F(BinderTest, APodCancelledAndBoundAgainWhileItWaitsIsSentOnce) {
+  transport_.on_send = nullptr;
+  for (int i = 0; i < 16; ++i) {
+    binder_.Bind(Pod("busy" + std::to_string(i)));
+  }
+  binder_.Bind(Pod("a"));
+  binder_.Cancel("uid-a");
+  binder_.Bind(Pod("a"));
+  transport_.Run();
+  const auto open = transport_.open();
+  for (size_t i = 0; i < 4; ++i) {
+    transport_.Answer(open[i].id, Reply(201, "{}"));
+  }
+  transport_.Run();
+  EXPECT_EQ(CountSent("/pods/a/binding"), 1);
+}
+
+TEST_F(BinderTest, WhyAPodIsEvictedIsWrittenBeforeItGoes) {
+  transport_.on_send = nullptr;
+  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
+  transport_.Run();
+  EXPECT_EQ(CountSent("/events"), 1);
+  EXPECT_EQ(CountSent("/eviction"), 0) << "while the Event may still be lost";
+  transport_.Answer(transport_.open().front().id, Reply(201, "{}"));
+  transport_.Run();
+  EXPECT_EQ(CountSent("/eviction"), 1);
+}
+
+TEST_F(BinderTest, APodIsEvictedThoughItsEventIsRefused) {
+  transport_.on_send = [](const kube::Request& request) {
+    return std::optional(request.path.ends_with("/events") ? Reply(403, "{}") : Reply(201, "{}"));
+  };
+  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
+  transport_.Advance(Seconds(1));
+  EXPECT_EQ(CountSent("/eviction"), 1);
 }
 
 TEST_F(BinderTest, AnAnswerThatComesWhenItIsGoneIsPassedOver) {
@@ -289,6 +351,42 @@ TEST_F(WriterTest, WritesOfOneObjectFollowEachOtherAndTheNewestReplacesThoseThat
   transport_.Answer(transport_.last().id, Reply(200, "{}"));
   transport_.Run();
   EXPECT_EQ(Bodies(), (std::vector<std::string>{"1", "3"}));
+}
+
+TEST_F(WriterTest, SettledIsAnObjectOnceItsLastWriteWasAnswered) {
+  std::vector<std::string> settled;
+  const auto settle = [&](const std::string& name) {
+    writer_.Settle(kube::kPods, {"ml", name, ""}, "status",
+                   [&settled, name] { settled.push_back(name); });
+  };
+  settle("untouched");
+  writer_.Write(To("a", "under way"));
+  writer_.Write(To("a", "waits"));
+  settle("a");
+  EXPECT_EQ(settled, (std::vector<std::string>{"untouched"}));
+  transport_.Run();
+  transport_.Answer(transport_.last().id, Reply(503));
+  transport_.Advance(Seconds(30));
+  EXPECT_EQ(settled, (std::vector<std::string>{"untouched", "a"}));
+  EXPECT_EQ(Bodies(), (std::vector<std::string>{"under way"})) << "nothing older follows";
+}
+
+TEST_F(WriterTest, WhatWaitsForItsTurnIsDroppedWhenItsObjectIsSettled) {
+  for (int i = 0; i < 8; ++i) {
+    writer_.Write(To("busy" + std::to_string(i), "1"));
+  }
+  writer_.Write(To("a", "old"));
+  bool settled = false;
+  writer_.Settle(kube::kPods, {"ml", "a", ""}, "status", [&] { settled = true; });
+  EXPECT_TRUE(settled);
+  writer_.Write(To("a", "new"));
+  transport_.on_send = [](const kube::Request&) { return std::optional(Reply(200, "{}")); };
+  for (const auto& sent : transport_.open()) {
+    transport_.Answer(sent.id, Reply(200, "{}"));
+  }
+  transport_.Advance(Seconds(1));
+  EXPECT_EQ(Bodies().size(), 9U);
+  EXPECT_EQ(Bodies().back(), "new");
 }
 
 TEST_F(WriterTest, AServerSideApplyNamesItsManager) {

@@ -40,6 +40,12 @@ bool IsDeleted(const kube::WatchEvent& event) {
   return event.type == kube::WatchEvent::Type::kDeleted;
 }
 
+// Whether a resourceVersion is before another: they are decimal numbers that grow. False when one
+// is not known.
+bool IsOlder(const std::string& version, const std::string& than) {
+  return std::pair(version.size(), version) < std::pair(than.size(), than) && !version.empty();
+}
+
 // What of a queue decides whether gangs are admitted; its counters, which we write ourselves every
 // second, do not.
 std::tuple<bool, bool, std::string> StandingOf(const cluster::State& state,
@@ -127,6 +133,9 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   }
   if (known) {
     Touch(state_->pod(id).gang);
+  }
+  if (const auto at = binding_.find(meta.uid); at != binding_.end()) {
+    at->second.version = meta.resource_version;
   }
   if (known && (IsDeleted(event) || old_uid != meta.uid)) {
     waiters_.LosePod(id);
@@ -387,6 +396,11 @@ void Core::PatchEnded(const Patch& patch, const kube::ApiError& error, Time now)
                     error, now);
   } else if (patch.resource == kube::kQueues) {
     queues_.Written(patch.object.name, error, now);
+  } else if (patch.resource == kube::kPods && error.failure == kube::Failure::kConflict) {
+    const PodId id = state_->FindPod(patch.object.ns, patch.object.name);
+    if (id.valid() && state_->pod(id).uid == patch.object.uid) {
+      waiters_.Overtaken(*state_, id, now);
+    }
   }
 }
 
@@ -408,9 +422,15 @@ void Core::SetSynced(bool synced) {
   }
 }
 
-void Core::LookedUp(const std::string& uid) {
-  if (const auto at = binding_.find(uid); at != binding_.end()) {
-    at->second.unsure = false;
+void Core::LookedUp(const ObjectName& pod, kube::WatchEvent&& event, Time now) {
+  const auto at = binding_.find(pod.uid);
+  if (at == binding_.end()) {
+    return;  // gone, or seen bound
+  }
+  at->second.unsure = false;
+  const std::string& version = api::MetaOf(event.decoded.object).resource_version;
+  if (IsDeleted(event) || !IsOlder(version, at->second.version)) {
+    Observe(kube::kPods, std::move(event), now);
   }
 }
 
@@ -553,7 +573,11 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
     if (failed != failures_.end()) {
       failures_.erase(failed);
     }
-    binding_[pod.uid] = {{pod.ns, pod.name, pod.uid}, node, failures, {}};
+    Binding& binding = binding_[pod.uid];
+    binding = Binding();
+    binding.pod = {pod.ns, pod.name, pod.uid};
+    binding.node = node;
+    binding.failures = failures;
   }
 }
 

@@ -70,8 +70,9 @@ class Core {
   // --- what happens
   void Observe(const kube::Resource& resource, kube::WatchEvent&& event, Time now);
   void BindEnded(const BindResult& result, Time now);
-  // The API server told what a pod is; an Observe of it follows.
-  void LookedUp(const std::string& uid);
+  // The answer to a look-up of the pod: what it is, or that it is gone. Passed over when the watch
+  // has told something newer meanwhile.
+  void LookedUp(const ObjectName& pod, kube::WatchEvent&& event, Time now);
   void PatchEnded(const Patch& patch, const kube::ApiError& error, Time now);
   void QueueCreationEnded(const std::string& name, const kube::ApiError& error, Time now);
   // Every watched resource was listed once, or does not exist.
@@ -100,6 +101,7 @@ class Core {
     int failures = 0;
     Time retry;               // set: the last try failed; the room is given back then
     bool unsure = false;      // it may be bound all the same: nobody has looked yet
+    std::string version;      // resourceVersion of the pod as last seen
     bool given_back = false;  // not to be tried again
   };
 

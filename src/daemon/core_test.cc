@@ -123,6 +123,11 @@ class CoreTest : public ::testing::Test {
     pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
     Apply(kube::kPods, pod);
   }
+  void LookUp(const BindPod& bind, const api::Pod& pod) {
+    kube::WatchEvent event;
+    event.decoded.object = pod;
+    core_.LookedUp(bind.pod, std::move(event), now_);
+  }
   void Fail(const BindPod& bind, kube::Failure failure) {
     kube::ApiError error;
     error.failure = failure;
@@ -262,8 +267,51 @@ TEST_F(CoreTest, ABindOfUnknownFateKeepsItsRoomUntilSomebodyLooked) {
   const Effects later = Step(kFirstBindPause);
   EXPECT_TRUE(later.binds.empty());
   EXPECT_EQ(Step().look_ups.size(), 1U) << "asked again";
-  core_.LookedUp(placed.binds[0].pod.uid);
+  LookUp(placed.binds[0], MakePod(placed.binds[0].pod.name, "train"));
   EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
+}
+
+TEST_F(CoreTest, WhyAPodWaitsIsWrittenForTheVersionThatWeKnow) {
+  Lead();
+  MakeGang("wide", 5, 5);
+  api::Pod pod = MakePod("wide-0", "wide");
+  pod.meta.resource_version = "7";
+  Apply(kube::kPods, pod);
+  Effects told = Step();
+  EXPECT_EQ(sim::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "7");
+  kube::ApiError conflict;
+  conflict.failure = kube::Failure::kConflict;
+  for (const Patch& patch : told.patches) {
+    if (patch.object.name == "wide-0") {
+      core_.PatchEnded(patch, conflict, now_);
+    }
+  }
+  pod.meta.resource_version = "9";
+  Apply(kube::kPods, pod);
+  told = Step(kCatchUp);
+  EXPECT_EQ(sim::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "9");
+  EXPECT_EQ(CountEvents(told, "FailedScheduling"), 0) << "the Event was told already";
+  EXPECT_TRUE(PatchOf(Step(kCatchUp), "wide-0").is_null());
+}
+
+TEST_F(CoreTest, AnAnswerOlderThanWhatTheWatchToldIsPassedOver) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  const BindPod& bind = placed.binds[0];
+  api::Pod pod = MakePod(bind.pod.name, "train");
+  Fail(bind, kube::Failure::kUnreachable);
+  pod.meta.resource_version = "1000";
+  Apply(kube::kPods, pod);
+  api::Pod older = pod;
+  older.meta.resource_version = "999";
+  older.meta.deletion = now_;
+  LookUp(bind, older);
+  const PodId id = core_.state().FindPod("ml", bind.pod.name);
+  EXPECT_FALSE(core_.state().pod(id).terminating);
+  Delete(kube::kPods, pod);
+  LookUp(bind, pod);
+  EXPECT_FALSE(core_.state().FindPod("ml", bind.pod.name).valid()) << "it does not come back";
 }
 
 TEST_F(CoreTest, AFailedBindThatHappenedIsToldWhenItIsSeen) {
@@ -468,12 +516,12 @@ TEST_F(CoreTest, AFailedBindIsLookedUpAndTriedAgainAfterAPause) {
   EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
             "SchedulerError");
   EXPECT_EQ(CountEvents(failed, "FailedScheduling"), 1);
-  core_.LookedUp(placed.binds[1].pod.uid);
+  LookUp(placed.binds[1], MakePod(placed.binds[1].pod.name, "train"));
   const Effects again = Step(kFirstBindPause);
   ASSERT_EQ(again.binds.size(), 1U);
   EXPECT_EQ(again.binds[0].node, placed.binds[1].node) << "beside its gang";
   Fail(again.binds[0], kube::Failure::kServer);
-  core_.LookedUp(again.binds[0].pod.uid);
+  LookUp(again.binds[0], MakePod(again.binds[0].pod.name, "train"));
   EXPECT_TRUE(Step(kFirstBindPause).binds.empty()) << "the second pause is longer";
   EXPECT_EQ(Step(kFirstBindPause).binds.size(), 1U);
 }
@@ -484,7 +532,7 @@ TEST_F(CoreTest, APodThatLostItsRoomShowsNoNominatedNodeAnyMore) {
   const Effects placed = Step();
   const std::string name = placed.binds[0].pod.name;
   Fail(placed.binds[0], kube::Failure::kServer);
-  core_.LookedUp(placed.binds[0].pod.uid);
+  LookUp(placed.binds[0], MakePod(placed.binds[0].pod.name, "train"));
   Step();
   for (const char* node : {"a0", "a1", "b0", "b1"}) {
     Delete(kube::kNodes, MakeNode(node));

@@ -37,6 +37,10 @@ Link::Link(kube::CurlTransport& transport, const SchedulerOptions& options,
   const auto to_core = handlers_.to_core;
   BinderOptions binder;
   binder.timeout = BindTimeoutFor(options);
+  // Why a pod waited, written late, would call a bound one unscheduled.
+  binder.settle = [this](const ObjectName& pod, std::function<void()> then) {
+    writer_->Settle(kube::kPods, pod, "status", std::move(then));
+  };
   binder_ = std::make_unique<Binder>(
       transport, *events_, [this] { return Remaining(); },
       [to_core](const BindResult& result) {
@@ -241,10 +245,7 @@ void Link::LookUp(const ObjectName& pod) {
       event.decoded = std::move(*decoded);
     }
     const auto shared = std::make_shared<kube::WatchEvent>(std::move(event));
-    to_core([shared, pod](Core& core, Time now) {
-      core.LookedUp(pod.uid);
-      core.Observe(kube::kPods, std::move(*shared), now);
-    });
+    to_core([shared, pod](Core& core, Time now) { core.LookedUp(pod, std::move(*shared), now); });
   });
 }
 

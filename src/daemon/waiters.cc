@@ -27,6 +27,7 @@ uint64_t HashOf(std::string_view reason, std::string_view message) {
 struct PodTold {
   std::string_view reason;
   const std::string& message;
+  const std::string& version;          // of the pod that is written
   bool moves = false;                  // the condition was not False before
   std::optional<sim::Json> nominated;  // set: what nominatedNodeName becomes, null: it goes
 };
@@ -41,6 +42,9 @@ Patch StatusPatch(const cluster::PodRecord& pod, const PodTold& told, Time now) 
   }
   sim::Json body = {{"metadata", {{"uid", pod.uid}}},
                     {"status", {{"conditions", sim::Json::array({std::move(condition)})}}}};
+  if (!told.version.empty()) {
+    body["metadata"]["resourceVersion"] = told.version;
+  }
   if (told.nominated) {
     body["status"]["nominatedNodeName"] = *told.nominated;
   }
@@ -53,11 +57,25 @@ Patch StatusPatch(const cluster::PodRecord& pod, const PodTold& told, Time now) 
 void Waiters::SeePod(PodId id, const api::Pod& pod) {
   const auto at = std::ranges::find(pod.conditions, kPodScheduled, &api::Condition::type);
   const bool nominated = !pod.nominated_node.empty();
-  if (at == pod.conditions.end()) {
-    shown_[id] = {0, false, nominated};
+  const bool none = at == pod.conditions.end();
+  Shown& shown = shown_[id];
+  shown.hash = none ? 0 : HashOf(at->reason, at->message);
+  shown.is_false = !none && at->status == "False";
+  shown.nominated = nominated;
+  shown.version = pod.meta.resource_version;
+}
+
+void Waiters::Overtaken(const cluster::State& state, PodId id, Time now) {
+  const auto shown = shown_.find(id);
+  const auto gang = gangs_.find(state.pod(id).gang);
+  if (shown == shown_.end() || gang == gangs_.end() || !gang->second.said) {
     return;
   }
-  shown_[id] = {HashOf(at->reason, at->message), at->status == "False", nominated};
+  shown->second.hash = 0;
+  shown->second.overtaken = true;
+  const Time due = gang->second.due;
+  const Time soon = now + kCatchUp;
+  SetDue(gang->first, gang->second, due.set() ? std::min(due, soon) : soon);
 }
 
 void Waiters::SetDue(GangId id, Gang& gang, Time due) {
@@ -132,12 +150,14 @@ void Waiters::TellPods(const cluster::State& state, GangId id, const Words& word
       continue;
     }
     const auto nominated = shown.nominated ? std::optional(sim::Json()) : std::nullopt;
-    effects.patches.push_back(
-        StatusPatch(pod, {kUnschedulable, words.message, !shown.is_false, nominated}, now));
-    effects.events.push_back(
-        {{"v1", "Pod", pod.ns, pod.name, pod.uid},
-         {.warning = true, .reason = "FailedScheduling", .message = words.message, .key = ""}});
-    shown = {hash, true, false};
+    effects.patches.push_back(StatusPatch(
+        pod, {kUnschedulable, words.message, shown.version, !shown.is_false, nominated}, now));
+    if (!shown.overtaken) {
+      effects.events.push_back(
+          {{"v1", "Pod", pod.ns, pod.name, pod.uid},
+           {.warning = true, .reason = "FailedScheduling", .message = words.message, .key = ""}});
+    }
+    shown = {hash, true, false, shown.version, false};
   }
 }
 
@@ -145,12 +165,12 @@ void Waiters::TellBindFailed(const cluster::State& state, PodId id, const std::s
                              const std::string& message, Time now, Effects& effects) {
   const cluster::PodRecord& pod = state.pod(id);
   Shown& shown = shown_[id];
-  effects.patches.push_back(
-      StatusPatch(pod, {kSchedulerError, message, !shown.is_false, sim::Json(node)}, now));
+  effects.patches.push_back(StatusPatch(
+      pod, {kSchedulerError, message, shown.version, !shown.is_false, sim::Json(node)}, now));
   effects.events.push_back(
       {{"v1", "Pod", pod.ns, pod.name, pod.uid},
        {.warning = true, .reason = "FailedScheduling", .message = message, .key = ""}});
-  shown = {HashOf(kSchedulerError, message), true, true};
+  shown = {HashOf(kSchedulerError, message), true, true, shown.version, false};
 }
 
 void Waiters::Wake(const cluster::State& state, Time now, Effects& effects,

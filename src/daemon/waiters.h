@@ -4,6 +4,9 @@
 // A new reason is told at once, other words for the same reason at most every kRetell, and a gang
 // whose members are only just being made is left alone for kMostGather. A pod that shows the words
 // already, told by whoever led before, is not told again.
+//
+// Each condition is written for the version of the pod that we know, so that one that is late (sent
+// by a leader that was stopped, kept by a network that broke) cannot call a bound pod unscheduled.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +28,9 @@ namespace hopwise::daemon {
 // While room comes and goes the numbers in a reason change all the time; people read slower. Until
 // kMostGather is over "3 of 512 members" is no news either.
 inline constexpr Duration kRetell = Seconds(10);
+// What we know of a pod that was written for a version gone by is as new as the watch by then.
+inline constexpr Duration kCatchUp = Millis(100);
+
 class Waiters {
  public:
   struct Words {
@@ -56,6 +62,9 @@ class Waiters {
 
   // Takes note of the condition and the nominated node that a pod shows.
   void SeePod(PodId id, const api::Pod& pod);
+  // The server has another version of the pod than the one its words were written for: once that is
+  // seen they are written anew.
+  void Overtaken(const cluster::State& state, PodId id, Time now);
   void LosePod(PodId id) { shown_.erase(id); }
 
  private:
@@ -71,6 +80,8 @@ class Waiters {
     uint64_t hash = 0;      // of reason and message
     bool is_false = false;  // the condition's status: lastTransitionTime moves only with it
     bool nominated = false;
+    std::string version;     // resourceVersion of the pod as last seen
+    bool overtaken = false;  // told already, but not written
   };
 
   void SetDue(GangId id, Gang& gang, Time due);

@@ -39,15 +39,32 @@ void Writer::Write(Patch patch) {
   Pump();
 }
 
+void Writer::Settle(const kube::Resource& resource, const ObjectName& object,
+                    std::string_view subresource, std::function<void()> then) {
+  const auto at = jobs_.find(kube::ObjectPath(resource, object.ns, object.name, subresource));
+  if (at != jobs_.end() && at->second.sent) {
+    at->second.next.reset();
+    at->second.settled.push_back(std::move(then));
+    return;
+  }
+  if (at != jobs_.end()) {
+    jobs_.erase(at);
+  }
+  then();
+}
+
 void Writer::Pump() {
   while (!queue_.empty() && under_way_ < at_once_) {
     const std::string key = queue_.front();
     queue_.pop_front();
+    const auto at = jobs_.find(key);
+    if (at == jobs_.end() || at->second.sent) {
+      continue;
+    }
     if (may_write_()) {
       Send(key);
       continue;
     }
-    const auto at = jobs_.find(key);
     const Patch patch = std::move(at->second.patch);
     jobs_.erase(at);
     patched_(patch, NotLeading());
@@ -80,7 +97,7 @@ void Writer::Send(const std::string& key) {
 void Writer::Answered(const std::string& key, const kube::ApiError& error) {
   const auto at = jobs_.find(key);
   Job& job = at->second;
-  if (error.retriable() && !job.next && job.tries < kWriteTries) {
+  if (error.retriable() && !job.next && job.settled.empty() && job.tries < kWriteTries) {
     job.sent = false;
     const Duration wait = std::max(job.backoff.Next(transport_.Random()), error.retry_after);
     transport_.After(wait, lifeline_.Guard([this, key] {
@@ -91,8 +108,12 @@ void Writer::Answered(const std::string& key, const kube::ApiError& error) {
   }
   const Patch patch = std::move(job.patch);
   std::optional<Patch> next = std::move(job.next);
+  const std::vector<std::function<void()>> settled = std::move(job.settled);
   jobs_.erase(at);
   patched_(patch, error);
+  for (const auto& then : settled) {
+    then();
+  }
   if (next) {
     Write(std::move(*next));
   }

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "daemon/effects.h"
 #include "kube/backoff.h"
@@ -33,6 +35,10 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   void Write(Patch patch);
+  // Nothing that was to be written of the object before is written from here on: what waits is
+  // dropped, and `then` runs at once or when the answer to what is under way has come.
+  void Settle(const kube::Resource& resource, const ObjectName& object,
+              std::string_view subresource, std::function<void()> then);
   void CreateQueue(const std::string& name);
   [[nodiscard]] size_t waiting() const { return jobs_.size(); }
 
@@ -43,6 +49,7 @@ class Writer {
     int tries = 0;
     bool sent = false;
     std::optional<Patch> next;  // follows when the answer to this one has come
+    std::vector<std::function<void()>> settled;
   };
   void Pump();
   void Send(const std::string& key);
@@ -55,7 +62,7 @@ class Writer {
   int at_once_;
   int under_way_ = 0;
   std::map<std::string, Job> jobs_;  // by path
-  std::deque<std::string> queue_;
+  std::deque<std::string> queue_;    // keys of jobs, some dropped or sent meanwhile
   kube::Lifeline lifeline_;
 };
 

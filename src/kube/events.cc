@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "kube/backoff.h"
 #include "kube/errors.h"
@@ -117,8 +118,13 @@ struct Series {
   bool dead = false;         // given up or dropped: the same again begins anew
   bool counted = false;      // in Counts::written
   int tries = 0;
+  std::function<void()> then;  // once its fate is known
 };
 using SeriesRef = std::shared_ptr<Series>;
+
+void TellFate(Series& series) {
+  if (const auto then = std::exchange(series.then, nullptr)) then();
+}
 
 struct Similar {
   std::set<uint64_t> messages;  // by their hashes
@@ -420,6 +426,7 @@ void EventRecorder::Impl::OnWritten(const SeriesRef& series, int64_t count) {
   series->queued = false;
   // Counted up while it was under way.
   if (series->count > count) Enqueue(series);
+  TellFate(*series);
 }
 
 // A server that is away or busy holds all up; another failure only the Event that met it.
@@ -446,12 +453,14 @@ void EventRecorder::Impl::GiveUp(const SeriesRef& series, const ApiError& error)
   series->dead = true;
   Lose(*series, counts.failed);
   const std::string kind = std::to_string(error.status) + " " + error.reason;
-  if (!logged.insert(kind).second) return;
-  Log(LogLevel::kWarning, "event_not_written",
-      {{"error", error.message},
-       {"about", series->about.kind + " " + series->about.ns + "/" + series->about.name},
-       {"reason", series->reason},
-       {"more", "further ones of this kind are only counted"}});
+  if (logged.insert(kind).second) {
+    Log(LogLevel::kWarning, "event_not_written",
+        {{"error", error.message},
+         {"about", series->about.kind + " " + series->about.ns + "/" + series->about.name},
+         {"reason", series->reason},
+         {"more", "further ones of this kind are only counted"}});
+  }
+  TellFate(*series);
 }
 
 void EventRecorder::Impl::PauseAll(const ApiError& error) {
@@ -498,6 +507,14 @@ EventRecorder::~EventRecorder() {
 void EventRecorder::Record(const ObjectReference& about, const EventText& text) {
   if (!text.important) return impl_->Fold(about, text);
   impl_->Enqueue(impl_->Make(about, text));
+}
+
+void EventRecorder::RecordFirst(const ObjectReference& about, const EventText& text,
+                                std::function<void()> then) {
+  HOPWISE_CHECK(text.important);
+  const SeriesRef series = impl_->Make(about, text);
+  series->then = std::move(then);
+  impl_->Enqueue(series);
 }
 
 EventRecorder::Counts EventRecorder::counts() const { return impl_->counts; }

@@ -55,6 +55,8 @@ class EventRecorder {
   EventRecorder& operator=(const EventRecorder&) = delete;
 
   void Record(const ObjectReference& about, const EventText& text);
+  // An important one; `then` once it is written or can never be.
+  void RecordFirst(const ObjectReference& about, const EventText& text, std::function<void()> then);
   // Events that wait or are under way, written, counted up instead, dropped, and given up after
   // retries.
   struct Counts {

@@ -1,5 +1,5 @@
 """Watches the API server beside the scheduler and judges what happened: nothing over-committed at
-any moment, nobody bound twice, no gang half bound for long, an Event for every bind.
+any moment, nobody bound twice, no gang half bound for long, an Event for every bind and eviction.
 
 It talks to the API server directly, whatever stands between that and the scheduler.
 """
@@ -23,6 +23,7 @@ from support import GROUP, GROUP_LABEL, PLUGIN_LABEL, Object, annotation_of, nam
 _SUFFIXES = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0**10,
              "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
 FINISHED = ("Succeeded", "Failed")
+OURS = ("hopwise", "volcano")
 
 
 def amount(text: str) -> float:
@@ -44,6 +45,23 @@ def gang_of(pod: Object) -> str | None:
     labels = pod["metadata"].get("labels") or {}
     name = annotation_of(pod, GROUP) or labels.get(GROUP_LABEL) or labels.get(PLUGIN_LABEL)
     return f"{pod['metadata']['namespace']}/{name}" if name else None
+
+
+def condition_of(pod: Object, kind: str) -> Object:
+    conditions = pod.get("status", {}).get("conditions") or []
+    return next((one for one in conditions if one["type"] == kind), {})
+
+
+def is_evicted(pod: Object) -> bool:
+    """Deleted by the eviction API, which says so in a condition."""
+    told = condition_of(pod, "DisruptionTarget")
+    deleted = pod["metadata"].get("deletionTimestamp")
+    return bool(deleted) and told.get("reason") == "EvictionByEvictionAPI"
+
+
+def is_called_unscheduled(pod: Object) -> bool:
+    told = condition_of(pod, "PodScheduled")
+    return bool(pod["spec"].get("nodeName")) and told.get("status") == "False"
 
 
 @dataclass
@@ -77,6 +95,7 @@ class Witness:
         self._pods: dict[str, Object] = {}
         self._rooms: dict[str, dict[str, float]] = {}
         self._faults: list[str] = []
+        self._evicted: dict[str, tuple[str, str]] = {}  # by uid: namespace and name
         self._spans: dict[str, Span] = {}
         self.half_bound: list[Span] = []
         self._minimums: dict[str, int] = {}
@@ -173,6 +192,8 @@ class Witness:
                 life.nodes.append(node)
                 if len(life.nodes) > 1:
                     self._faults.append(f"{life.name} was bound twice: {life.nodes}")
+            if is_evicted(pod) and life.scheduler in OURS:
+                self._evicted[uid_of(pod)] = (life.namespace, life.name)
             life.gone = gone
             life.holds_room = bool(
                 node and not gone and pod.get("status", {}).get("phase") not in FINISHED
@@ -244,17 +265,19 @@ class Witness:
         self.catch_up()
         with self._lock:
             assert not self._faults, "; ".join(self._faults)
+            late = [name_of(pod) for pod in self._pods.values() if is_called_unscheduled(pod)]
+            assert not late, f"bound, and yet told to wait: {late}"
             if half_bound_limit is not None:
                 now = time.monotonic()
                 long = [s for s in self.half_bound if (s.until or now) - s.since > half_bound_limit]
                 assert not long, f"half bound too long: {long}"
                 assert not self._spans, f"still half bound: {list(self._spans)}"
-        self._await_bind_events(events_within)
+        self._await_events(events_within)
 
-    def _await_bind_events(self, within: float) -> None:
+    def _await_events(self, within: float) -> None:
         deadline = time.monotonic() + within
         while True:
-            problems = self._missing_bind_events()
+            problems = self._missing_bind_events() + self._missing_evict_events()
             if not problems:
                 return
             assert time.monotonic() < deadline, "; ".join(problems[:10])
@@ -271,10 +294,21 @@ class Witness:
         problems = []
         with self._lock:
             for uid, life in self._lives.items():
-                ours = life.scheduler in ("hopwise", "volcano")
-                if not ours or not life.nodes or life.gone:
+                if life.scheduler not in OURS or not life.nodes or life.gone:
                     continue
                 wanted = [f"Successfully assigned {life.namespace}/{life.name} to {life.nodes[0]}"]
                 if told[uid] != wanted:
                     problems.append(f"{life.name} on {life.nodes} has Events {told[uid]}")
         return problems
+
+    def _missing_evict_events(self) -> list[str]:
+        with self._lock:
+            evicted = dict(self._evicted)
+        told = {
+            event["involvedObject"].get("uid", "")
+            for namespace in {namespace for namespace, _ in evicted.values()}
+            for event in self._plane.api.list("v1", "Event", namespace)
+            if event.get("reason") == "Evict" and event["involvedObject"]["kind"] == "Pod"
+        }
+        return [f"{name} was evicted without an Event" for uid, (_, name) in evicted.items()
+                if uid not in told]  # fmt: skip
