@@ -22,19 +22,19 @@
 #include <utility>
 #include <vector>
 
+#include "api/json.h"
 #include "daemon/ask.h"
 #include "daemon/binder.h"
 #include "kube/access.h"
 #include "kube/curl_transport.h"
 #include "kube/events.h"
 #include "kube/reflector.h"
-#include "sim/json.h"
 
 namespace hopwise {
 namespace {
 
 using daemon::Ask;
-using sim::Json;
+using json::Json;
 
 constexpr int kAtOnce = 32;
 constexpr Duration kMostWatch = Seconds(300);
@@ -56,7 +56,7 @@ std::unique_ptr<kube::CurlTransport> Connect() {
 }
 
 int Print(const Json& figures) {
-  std::printf("%s\n", sim::Dump(figures).c_str());
+  std::printf("%s\n", json::Dump(figures).c_str());
   std::fflush(stdout);
   return 0;
 }
@@ -92,7 +92,7 @@ class Creator {
     request.method = kube::Method::kPost;
     request.path = object.at("path").get<std::string>();
     request.content_type = kube::kJsonType;
-    request.body = sim::Dump(object.at("body"));
+    request.body = json::Dump(object.at("body"));
     ++under_way_;
     transport_.Send(std::move(request), [this](kube::Response&& response) {
       --under_way_;
@@ -115,7 +115,7 @@ int Create(const std::string& path) {
   std::vector<Json> objects;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    objects.push_back(sim::ParseJson(line).value());
+    objects.push_back(json::ParseJson(line).value());
   }
   const size_t count = objects.size();
   const auto transport = Connect();
@@ -163,7 +163,7 @@ int Lists() {
 std::vector<Json> ItemsOf(kube::CurlTransport& transport, std::string path) {
   kube::Request request;
   request.path = std::move(path);
-  const Json list = sim::ParseJson(Ask(transport, std::move(request)).body).value();
+  const Json list = json::ParseJson(Ask(transport, std::move(request)).body).value();
   return {list.at("items").begin(), list.at("items").end()};
 }
 
@@ -191,8 +191,8 @@ int Bind(const std::string& ns) {
         daemon::BinderOptions());
     size_t next = 0;
     for (const Json& pod : pods) {
-      binder->Bind({{ns, sim::Text(pod, {"metadata", "name"}), sim::Uid(pod)},
-                    sim::Text(nodes[next++ % nodes.size()], {"metadata", "name"})});
+      binder->Bind({{ns, json::Text(pod, {"metadata", "name"}), json::Uid(pod)},
+                    json::Text(nodes[next++ % nodes.size()], {"metadata", "name"})});
     }
   });
   bound.get_future().wait();

@@ -71,6 +71,9 @@ struct HyperNode {
   int32_t tier = 0;
   std::string tier_name;
   std::vector<HyperNodeMember> members;
+  // Of the status:
+  int64_t node_count = -1;  // -1: never written
+  std::vector<Condition> conditions;
 };
 
 // A pod template is kept as the JSON text of {"metadata":…,"spec":…}: the simulator and the

@@ -165,9 +165,14 @@ constexpr std::array<JsonField<HyperNode>, 3> kHyperNodeSpec = {{
     {"tierName", Into<&HyperNode::tier_name>},
     {"members", Into<&HyperNode::members>},
 }};
-constexpr std::array<JsonField<HyperNode>, 2> kHyperNodeRoot = {{
+constexpr std::array<JsonField<HyperNode>, 2> kHyperNodeStatus = {{
+    {"nodeCount", Into<&HyperNode::node_count>},
+    {"conditions", Into<&HyperNode::conditions>},
+}};
+constexpr std::array<JsonField<HyperNode>, 3> kHyperNodeRoot = {{
     {"metadata", Into<&HyperNode::meta>},
     {"spec", Only<kHyperNodeSpec, kNoOthers>},
+    {"status", Within<kHyperNodeStatus>},
 }};
 
 constexpr std::array<JsonField<PartitionPolicy>, 4> kPartition = {{

@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/json.h"
 #include "cli/table.h"
 #include "cli/yaml.h"
-#include "sim/json.h"
 
 namespace hopwise::cli {
 namespace {
@@ -152,16 +152,16 @@ TEST(SimulateCommand, GivesTheMachineForm) {
   const Outcome outcome =
       Type({"simulate", file, "--output", "json", "--snapshot-dir", folder.path() + "/out"});
   EXPECT_EQ(outcome.status, 0);
-  const Result<sim::Json> parsed = sim::ParseJson(outcome.out);
+  const Result<json::Json> parsed = json::ParseJson(outcome.out);
   ASSERT_TRUE(parsed);
-  const sim::Json& gang = sim::List(sim::List(*parsed, {"steps"})[0], {"gangs"})[0];
-  EXPECT_EQ(sim::Text(gang, {"workload"}), "Job/train");
-  EXPECT_EQ(sim::Text(gang, {"domain"}), "leaf-a");
-  EXPECT_EQ(sim::Number(gang, {"tier"}, 0), 1);
-  EXPECT_EQ(sim::Number(gang, {"placed"}, 0), 2);
-  const Result<sim::Json> snapshot = sim::ParseJson(folder.Read("out/step-1.json"));
+  const json::Json& gang = json::List(json::List(*parsed, {"steps"})[0], {"gangs"})[0];
+  EXPECT_EQ(json::Text(gang, {"workload"}), "Job/train");
+  EXPECT_EQ(json::Text(gang, {"domain"}), "leaf-a");
+  EXPECT_EQ(json::Number(gang, {"tier"}, 0), 1);
+  EXPECT_EQ(json::Number(gang, {"placed"}, 0), 2);
+  const Result<json::Json> snapshot = json::ParseJson(folder.Read("out/step-1.json"));
   ASSERT_TRUE(snapshot);
-  EXPECT_EQ(sim::Text(*snapshot, {"kind"}), "List");
+  EXPECT_EQ(json::Text(*snapshot, {"kind"}), "List");
   const Outcome again = Type({"simulate", file, "-o", "json"});
   EXPECT_EQ(again.out, outcome.out);
   EXPECT_THAT(Type({"simulate", file, "-o", "yaml"}).out,
@@ -294,8 +294,8 @@ TEST(AgeTexts, AreKubectls) {
 }
 
 TEST(YamlText, QuotesWhatCouldBeMistaken) {
-  const sim::Json value = {{"a", "no"},        {"b", "plain-word"},       {"c", "1"},
-                           {"d", {1, "x: y"}}, {"e", sim::Json::array()}, {"f", nullptr}};
+  const json::Json value = {{"a", "no"},        {"b", "plain-word"},        {"c", "1"},
+                            {"d", {1, "x: y"}}, {"e", json::Json::array()}, {"f", nullptr}};
   EXPECT_EQ(ToYaml(value),
             "a: \"no\"\nb: plain-word\nc: \"1\"\nd:\n- 1\n- \"x: y\"\ne: []\nf: null\n");
 }

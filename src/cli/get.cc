@@ -17,7 +17,7 @@
 namespace hopwise::cli {
 namespace {
 
-using sim::Json;
+using json::Json;
 
 struct Loaded {
   sim::Store store;
@@ -33,13 +33,13 @@ std::string AgeOf(const Loaded& loaded, const sim::Key& key, Time now) {
   return created ? AgeText(now - *created) : "<unknown>";
 }
 
-std::string NumberOr(const Json& object, sim::Path path, const std::string& fallback) {
-  const Json* value = sim::Get(object, path);
-  return value != nullptr && value->is_number() ? sim::Dump(*value) : fallback;
+std::string NumberOr(const Json& object, json::Path path, const std::string& fallback) {
+  const Json* value = json::Get(object, path);
+  return value != nullptr && value->is_number() ? json::Dump(*value) : fallback;
 }
 
-std::string TextOr(const Json& object, sim::Path path, const std::string& fallback) {
-  const std::string text = sim::Text(object, path);
+std::string TextOr(const Json& object, json::Path path, const std::string& fallback) {
+  const std::string text = json::Text(object, path);
   return text.empty() ? fallback : text;
 }
 
@@ -98,7 +98,7 @@ std::vector<std::string> HyperNodeRow(Loaded& loaded, const sim::Key& key, const
     count = found == topology.hypernodes.end() ? "0" : std::to_string(found->node_count);
   }
   return {key.name, NumberOr(object, {"spec", "tier"}, "<none>"),
-          sim::Text(object, {"spec", "tierName"}), count, age};
+          json::Text(object, {"spec", "tierName"}), count, age};
 }
 
 std::vector<std::string> NodeRow(Loaded& loaded, const sim::Key& key, const std::string& age) {
@@ -133,7 +133,7 @@ std::vector<std::string> RowOf(Loaded& loaded, const sim::Key& key, const Json& 
             age,
             TextOr(object, {"spec", "queue"}, "default")};
   }
-  return {key.name, sim::Text(object, {"spec", "parent"}),
+  return {key.name, json::Text(object, {"spec", "parent"}),
           TextOr(object, {"status", "state"}, "Open"), NumberOr(object, {"spec", "weight"}, "1"),
           age};
 }
@@ -150,7 +150,7 @@ void Print(const GetOptions& options, const Kind& kind, Loaded& loaded, Io& io) 
     for (const sim::Key& key : keys) {
       list["items"].push_back(*loaded.store.FindObject(key));
     }
-    io.out << (options.output == "json" ? sim::Dump(list, 2) + "\n" : ToYaml(list));
+    io.out << (options.output == "json" ? json::Dump(list, 2) + "\n" : ToYaml(list));
     return;
   }
   if (options.output == "name") {
@@ -191,7 +191,7 @@ int Get(const GetOptions& options, Io& io) {
   }
   Loaded loaded;
   for (const sim::ManifestObject& item : manifest->objects) {
-    if (std::string created = sim::Text(item.object, {"metadata", "creationTimestamp"});
+    if (std::string created = json::Text(item.object, {"metadata", "creationTimestamp"});
         !created.empty()) {
       loaded.created[item.key] = std::move(created);
     }

@@ -30,7 +30,7 @@ struct Words {
   std::string lease_duration = "15s", renew_deadline = "10s", retry_period = "2s";
   std::string startup_timeout = "1m0s", gang_deadline = "1m0s";
   std::string log_level = "info", log_format = "text";
-  std::vector<std::string> names;
+  std::vector<std::string> names, refused;
 };
 
 void AddServerFlags(CLI::App* command, daemon::SchedulerOptions& options) {
@@ -139,6 +139,20 @@ void AddIgnoredFlags(CLI::App* command, Words& words) {
   }
 }
 
+constexpr const char* kRefusedFlags[] = {"--node-selector", "--scheduler-sharding-mode",
+                                         "--scheduler-sharding-name"};
+
+void AddRefusedFlags(CLI::App* command, Words& words) {
+  for (const char* flag : kRefusedFlags) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            flag,
+            [&words, flag](const std::vector<std::string>&) { words.refused.emplace_back(flag); })
+        ->expected(0, 1)
+        ->group("");
+  }
+}
+
 // "" or what is wrong.
 std::string ReadDurations(Words& words) {
   daemon::SchedulerOptions& options = words.options;
@@ -175,6 +189,16 @@ int RunWith(Words& words, Io& io) {
   if (!words.names.empty()) {
     options.scheduler_names = words.names;
   }
+  if (std::ranges::find(options.scheduler_names, "") != options.scheduler_names.end()) {
+    Complain(io, "--scheduler-name: an empty name; pods without a schedulerName are not ours");
+    return kUnusable;
+  }
+  if (!words.refused.empty()) {
+    Complain(io, words.refused.front() +
+                     " would let this scheduler see a part of the cluster only, and Hopwise places "
+                     "on all of it: leave the flag out, and keep pods away from nodes by taints");
+    return kUnusable;
+  }
   for (const LogLevel level :
        {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
     if (LogLevelName(level) == words.log_level) {
@@ -195,6 +219,7 @@ std::function<int(Io&)> AddScheduler(CLI::App& app) {
   AddLeaseFlags(command, *words);
   AddSchedulingFlags(command, *words);
   AddIgnoredFlags(command, *words);
+  AddRefusedFlags(command, *words);
   return [words](Io& io) { return RunWith(*words, io); };
 }
 

@@ -15,8 +15,8 @@
 namespace hopwise::cli {
 namespace {
 
+using json::Json;
 using sim::GangLine;
-using sim::Json;
 using sim::StepReport;
 
 constexpr size_t kNodesShown = 4;
@@ -212,7 +212,7 @@ int Run::Explain() {
     if (!explained.empty()) {
       result["explain"] = std::move(explained);
     }
-    io_.out << (options_.output == "json" ? sim::Dump(result, 2) + "\n" : ToYaml(result));
+    io_.out << (options_.output == "json" ? json::Dump(result, 2) + "\n" : ToYaml(result));
   }
   return status;
 }

@@ -8,7 +8,7 @@
 namespace hopwise::cli {
 namespace {
 
-using sim::Json;
+using json::Json;
 
 bool IsWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -27,14 +27,14 @@ bool IsReserved(std::string text) {
 
 std::string Scalar(const Json& value) {
   if (!value.is_string()) {
-    return sim::Dump(value);  // numbers, true, false, null, {} and [] read alike in both
+    return json::Dump(value);  // numbers, true, false, null, {} and [] read alike in both
   }
   const auto& text = value.get_ref<const std::string&>();
   const bool letter = !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
   if (letter && std::all_of(text.begin(), text.end(), IsWord) && !IsReserved(text)) {
     return text;
   }
-  return sim::Dump(value);  // a JSON string is a double-quoted YAML scalar
+  return json::Dump(value);  // a JSON string is a double-quoted YAML scalar
 }
 
 bool IsBlock(const Json& value) { return value.is_structured() && !value.empty(); }

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "sim/json.h"
+#include "api/json.h"
 
 namespace hopwise::cli {
 
-std::string ToYaml(const sim::Json& value);
+std::string ToYaml(const json::Json& value);
 
 }  // namespace hopwise::cli

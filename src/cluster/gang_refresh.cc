@@ -127,7 +127,8 @@ void GangBuilder::RefreshLone(Gang& gang) {
   gang.invalid.clear();
   gang.invalid_reason.clear();
   if (!declaration.waits_for.empty()) {
-    gang.invalid = "waits for its PodGroup: the pod declares " + declaration.waits_for;
+    gang.invalid = "waits for its PodGroup, which a controller makes: the pod declares " +
+                   declaration.waits_for;
     gang.invalid_reason = "PodGroupNotFound";
   } else if (!merge.conflict.empty()) {
     gang.invalid = merge.conflict;

@@ -143,7 +143,8 @@ TEST(Gangs, LonePodThatDeclaresATopologyWaitsUntilItsGroupIsNamed) {
   pod.Annotation("volcano.sh/network-topology-mode", "hard");
   state.Apply(pod);
   EXPECT_EQ(LoneGangOf(state, "p").invalid,
-            "waits for its PodGroup: the pod declares volcano.sh/network-topology-mode");
+            "waits for its PodGroup, which a controller makes: the pod declares "
+            "volcano.sh/network-topology-mode");
   state.Apply(GroupSpec("podgroup-1", 1).Hard(1));
   state.Apply(pod.Group("podgroup-1"));
   EXPECT_EQ(LoneGangOf(state, "p").name, "podgroup-1");

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "kube/reflector.h"
 #include "rt/clock.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -21,7 +21,7 @@ constexpr Duration kReachPause = Millis(500);  // so soon a starting server is f
 constexpr Duration kReviewTimeout = Seconds(5);
 
 kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
-  sim::Json attributes = {
+  json::Json attributes = {
       {"verb", right.verb}, {"group", right.group}, {"resource", right.resource}};
   if (!right.subresource.empty()) {
     attributes["subresource"] = right.subresource;
@@ -33,9 +33,9 @@ kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
   request.method = kube::Method::kPost;
   request.path = kube::CollectionPath(kAccessReviews);
   request.content_type = kube::kJsonType;
-  request.body = sim::Dump({{"apiVersion", "authorization.k8s.io/v1"},
-                            {"kind", "SelfSubjectAccessReview"},
-                            {"spec", {{"resourceAttributes", std::move(attributes)}}}});
+  request.body = json::Dump({{"apiVersion", "authorization.k8s.io/v1"},
+                             {"kind", "SelfSubjectAccessReview"},
+                             {"spec", {{"resourceAttributes", std::move(attributes)}}}});
   request.timeout = kReviewTimeout;
   return Ask(transport, std::move(request));
 }
@@ -57,8 +57,11 @@ Result<kube::Response> Reach(kube::CurlTransport& transport, const Right& first,
     if (error.ok()) {
       return response;
     }
-    if (!error.retriable() || error.failure == kube::Failure::kUnauthorized) {
-      return Fail(ErrorCode::kIo, error.message);
+    if (!error.retriable() || error.failure == kube::Failure::kUnauthorized || response.untrusted) {
+      // What Go's server says to whoever speaks without TLS.
+      const bool plain = error.message.find("HTTP request to an HTTPS server") != std::string::npos;
+      return Fail(ErrorCode::kIo,
+                  error.message + (plain ? "; write https:// in the server's address" : ""));
     }
     if (rt::MonotonicNow() - start >= limit) {
       return Fail(ErrorCode::kIo,
@@ -153,9 +156,9 @@ Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rig
   std::string missing;
   for (size_t i = 0; i < rights.size(); ++i) {
     const kube::Response response = i == 0 ? *first : AskWhether(transport, rights[i]);
-    const Result<sim::Json> review = sim::ParseJson(response.ok() ? response.body : "null");
+    const Result<json::Json> review = json::ParseJson(response.ok() ? response.body : "null");
     // No answer here is no proof of anything: what is denied shows when it is done.
-    if (review && review->is_object() && !sim::Flag(*review, {"status", "allowed"}, true)) {
+    if (review && review->is_object() && !json::Flag(*review, {"status", "allowed"}, true)) {
       missing += (missing.empty() ? "" : ", ") + RightText(rights[i]);
     }
   }

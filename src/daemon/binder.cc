@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/json.h"
 #include "base/log.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -13,7 +13,7 @@ constexpr kube::Resource kBindings{"", "v1", "pods/binding", "Binding"};
 constexpr kube::Resource kEvictions{"", "v1", "pods/eviction", "Eviction"};
 
 std::string BindingBody(const BindPod& bind) {
-  return sim::Dump(
+  return json::Dump(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},
        {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.ns}, {"uid", bind.pod.uid}}},
@@ -21,10 +21,10 @@ std::string BindingBody(const BindPod& bind) {
 }
 
 std::string EvictionBody(const ObjectName& pod) {
-  return sim::Dump({{"apiVersion", "policy/v1"},
-                    {"kind", "Eviction"},
-                    {"metadata", {{"name", pod.name}, {"namespace", pod.ns}}},
-                    {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}});
+  return json::Dump({{"apiVersion", "policy/v1"},
+                     {"kind", "Eviction"},
+                     {"metadata", {{"name", pod.name}, {"namespace", pod.ns}}},
+                     {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}});
 }
 
 }  // namespace
@@ -166,9 +166,9 @@ void Binder::Verify(const std::string& uid, const kube::ApiError& conflict) {
     if (at == jobs_.end()) {
       return;
     }
-    const Result<sim::Json> pod = sim::ParseJson(response.ok() ? response.body : "null");
-    const bool as_wished = pod && sim::Uid(*pod) == uid &&
-                           sim::Text(*pod, {"spec", "nodeName"}) == at->second.bind.node;
+    const Result<json::Json> pod = json::ParseJson(response.ok() ? response.body : "null");
+    const bool as_wished = pod && json::Uid(*pod) == uid &&
+                           json::Text(*pod, {"spec", "nodeName"}) == at->second.bind.node;
     Finish(uid, as_wished ? kube::ApiError() : conflict, true);
   };
   transport_.Send(std::move(request), lifeline_.Guard(answered));
@@ -182,7 +182,8 @@ void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool se
     const Tell told = ScheduledEvent(job.bind.pod, job.bind.node);
     events_.Record(told.about, told.text);
   }
-  ended_({job.bind.pod, job.bind.node, error, sent, transport_.Now() - job.queued});
+  ended_(
+      {job.bind.pod, job.bind.node, job.bind.decision, error, sent, transport_.Now() - job.queued});
   if (job.next && !error.ok()) {
     Bind(*job.next);
   }
@@ -191,6 +192,9 @@ void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool se
 // The Event comes first: were it to follow, and we to die between the two, nobody would know why
 // the pod went.
 void Binder::Evict(const EvictPod& evict) {
+  if (!evicting_.insert(evict.pod.uid).second) {
+    return;  // asked for again while it waits
+  }
   events_.RecordFirst({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
                       {.warning = true,
                        .reason = "Evict",
@@ -206,6 +210,7 @@ void Binder::Evict(const EvictPod& evict) {
 void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
   if (remaining_() <= options_.timeout) {
     Log(LogLevel::kInfo, "eviction_left", {{"pod", NameOf(evict.pod)}});
+    evicting_.erase(evict.pod.uid);
     return;  // whoever leads next finds the gang as we did
   }
   kube::Request request;
@@ -216,11 +221,13 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
   request.timeout = options_.timeout;
   const auto answered = [this, evict, tries, backoff](kube::Response&& response) {
     const kube::ApiError error = kube::ErrorOf(response, "create", kEvictions, NameOf(evict.pod));
-    // Gone, or another of its name: by a try of ours whose answer was lost.
+    // Gone, or another of its name: by itself, or by a try of ours whose answer was lost.
     const bool gone =
         error.failure == kube::Failure::kNotFound || error.failure == kube::Failure::kConflict;
-    if (error.ok() || (gone && tries > 0)) {
-      Log(LogLevel::kInfo, "pod_evicted", {{"pod", NameOf(evict.pod)}, {"why", evict.why}});
+    if (error.ok() || gone) {
+      evicting_.erase(evict.pod.uid);
+      Log(LogLevel::kInfo, error.ok() || tries > 0 ? "pod_evicted" : "pod_gone",
+          {{"pod", NameOf(evict.pod)}, {"why", evict.why}});
       return;
     }
     kube::Backoff next = backoff;
@@ -232,6 +239,7 @@ void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
           wait, lifeline_.Guard([this, evict, tries, next] { TryEvict(evict, tries + 1, next); }));
       return;
     }
+    evicting_.erase(evict.pod.uid);
     Log(LogLevel::kWarning, "eviction_failed",
         {{"pod", NameOf(evict.pod)}, {"error", error.message}});
   };

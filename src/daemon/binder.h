@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "daemon/core.h"
@@ -88,6 +89,7 @@ class Binder {
   Ended ended_;
   BinderOptions options_;
   std::map<std::string, Job> jobs_;  // by uid
+  std::set<std::string> evicting_;   // uids
   std::deque<std::string> queue_;    // uids to be sent, some cancelled meanwhile
   int under_way_ = 0;
   uint64_t look_timer_ = 0;

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json.h"
 #include "daemon/writer.h"
 #include "kube/fake_transport.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -61,9 +61,9 @@ TEST_F(BinderTest, SendsOneBindingWithTheUidAndWritesOneEvent) {
   EXPECT_TRUE(ended_[0].error.ok());
   EXPECT_EQ(CountSent("/api/v1/namespaces/ml/pods/a/binding"), 1);
   EXPECT_EQ(CountSent("/api/v1/namespaces/ml/events"), 1);
-  const sim::Json body = sim::ParseJson(transport_.sent().front().request.body).value();
-  EXPECT_EQ(sim::Text(body, {"metadata", "uid"}), "uid-a");
-  EXPECT_EQ(sim::Text(body, {"target", "name"}), "n1");
+  const json::Json body = json::ParseJson(transport_.sent().front().request.body).value();
+  EXPECT_EQ(json::Text(body, {"metadata", "uid"}), "uid-a");
+  EXPECT_EQ(json::Text(body, {"target", "name"}), "n1");
 }
 
 TEST_F(BinderTest, PassingFailuresAreTriedAgainByItself) {
@@ -222,8 +222,8 @@ TEST_F(BinderTest, AnEvictionHasTheUidAsPreconditionAndOneEvent) {
   transport_.Advance(Seconds(10));
   EXPECT_EQ(CountSent("/pods/a/eviction"), 2);
   EXPECT_EQ(CountSent("/events"), 1);
-  const sim::Json body = sim::ParseJson(transport_.sent().back().request.body).value();
-  EXPECT_EQ(sim::Text(body, {"deleteOptions", "preconditions", "uid"}), "uid-a");
+  const json::Json body = json::ParseJson(transport_.sent().back().request.body).value();
+  EXPECT_EQ(json::Text(body, {"deleteOptions", "preconditions", "uid"}), "uid-a");
 }
 
 TEST_F(BinderTest, ABindWaitsUntilNothingOlderIsWrittenOfItsPod) {
@@ -277,6 +277,23 @@ TEST_F(BinderTest, WhyAPodIsEvictedIsWrittenBeforeItGoes) {
   transport_.Answer(transport_.open().front().id, Reply(201, "{}"));
   transport_.Run();
   EXPECT_EQ(CountSent("/eviction"), 1);
+}
+
+TEST_F(BinderTest, APodThatIsBeingEvictedIsNotEvictedAgain) {
+  transport_.on_send = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
+    transport_.Run();
+  }
+  ASSERT_EQ(transport_.sent().size(), 1U) << "the Event";
+  transport_.Answer(transport_.open().front().id, Reply(201, "{}"));
+  transport_.Run();
+  transport_.Answer(transport_.open().front().id, Reply(404));
+  transport_.Run();
+  EXPECT_EQ(CountSent("/eviction"), 1) << "it is gone";
+  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
+  transport_.Run();
+  EXPECT_EQ(CountSent("/events"), 2);
 }
 
 TEST_F(BinderTest, APodIsEvictedThoughItsEventIsRefused) {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "daemon/measures.h"
 #include "rt/clock.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -196,6 +196,9 @@ void Core::SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now) {
   }
   const auto scheduled =
       std::ranges::find(pod.conditions, std::string_view("PodScheduled"), &api::Condition::type);
+  if (scheduled != pod.conditions.end() && !once_synced_) {
+    bound_at_[id] = scheduled->last_transition;
+  }
   if (scheduled != pod.conditions.end() && scheduled->status == "True" &&
       now - scheduled->last_transition < kEventGap) {
     while (!missing_events_.empty() && now - missing_events_.front().first > kEventGap) {
@@ -326,8 +329,8 @@ void Core::BindEnded(const BindResult& result, Time now) {
     }
     return;  // the watch shows it
   }
-  if (at == binding_.end()) {
-    return;  // gone, or bound after all
+  if (at == binding_.end() || at->second.decision != result.decision) {
+    return;  // gone, bound after all, or decided anew since
   }
   dirty_ = true;
   if (!result.sent) {
@@ -409,17 +412,35 @@ void Core::SetSynced(bool synced) {
   if (!synced || std::exchange(once_synced_, true)) {
     return;
   }
-  // A gang by labels has no object to say whether it ran: found bound, it is taken to have.
+  // A gang by labels has no object to say whether it ran: found bound, it is taken to have, unless
+  // it was left in the middle of being bound.
   for (size_t g = 0; g < state_->gang_slots(); ++g) {
     const cluster::Gang& gang = state_->gang(GangId(g));
-    const auto bound = [&](PodId id) {
-      return state_->pod(id).state == cluster::PodState::kBound && !state_->pod(id).terminating;
-    };
-    if (gang.alive && gang.source == cluster::GangSource::kLabels &&
-        std::ranges::any_of(gang.pods, bound)) {
+    if (gang.alive && gang.source == cluster::GangSource::kLabels && !WasLeftHalfBound(gang)) {
       state_->MarkRan(GangId(g));
     }
   }
+  bound_at_.clear();
+}
+
+// Whether the members that were there when the last one was bound made the minimum, and fewer are
+// bound: whoever bound them died before the rest. What replaces a lost member is made later.
+bool Core::WasLeftHalfBound(const cluster::Gang& gang) const {
+  const auto is_bound = [&](PodId id) {
+    return state_->pod(id).state == cluster::PodState::kBound && !state_->pod(id).terminating;
+  };
+  Time last;
+  for (const PodId id : gang.pods) {
+    if (const auto at = bound_at_.find(id); is_bound(id) && at != bound_at_.end()) {
+      last = std::max(last, at->second);
+    }
+  }
+  const auto bound = std::ranges::count_if(gang.pods, is_bound);
+  const auto waited = std::ranges::count_if(gang.pods, [&](PodId id) {
+    const cluster::PodRecord& pod = state_->pod(id);
+    return pod.state == cluster::PodState::kPending && pod.creation <= last;
+  });
+  return bound < gang.min_member && bound + waited >= gang.min_member;
 }
 
 void Core::LookedUp(const ObjectName& pod, kube::WatchEvent&& event, Time now) {
@@ -446,7 +467,7 @@ void Core::QueueCreationEnded(const std::string& name, const kube::ApiError& err
 void Core::SetLeading(bool leading, Time now) {
   leading_ = leading;
   dirty_ = true;
-  metrics_.Set("hopwise_leader", leading ? 1 : 0);
+  metrics_.Set("hopwise_leader", leading && !options_.dry_run ? 1 : 0);
   for (size_t g = 0; leading && g < state_->gang_slots(); ++g) {
     Touch(GangId(g));
     if (state_->gang(GangId(g)).alive) {
@@ -562,7 +583,7 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
   for (const sched::Bind& bind : report.binds) {
     const cluster::PodRecord& pod = state_->pod(bind.pod);
     const std::string& node = state_->node(bind.node).name;
-    effects.binds.push_back({{pod.ns, pod.name, pod.uid}, node});
+    effects.binds.push_back({{pod.ns, pod.name, pod.uid}, node, ++decisions_});
     if (options_.dry_run) {
       Log(LogLevel::kInfo, "would_bind", {{"pod", pod.ns + "/" + pod.name}, {"node", node}});
       continue;
@@ -577,6 +598,7 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
     binding = Binding();
     binding.pod = {pod.ns, pod.name, pod.uid};
     binding.node = node;
+    binding.decision = decisions_;
     binding.failures = failures;
   }
 }
@@ -685,7 +707,7 @@ void Core::Recheck(Time now, Effects& effects) {
 }
 
 std::string Core::DumpText() {
-  sim::Json waiting = sim::Json::array();
+  json::Json waiting = json::Json::array();
   for (size_t g = 0; g < state_->gang_slots(); ++g) {
     const cluster::Gang& gang = state_->gang(GangId(g));
     const sched::GangReport* report = scheduler_->LastReport(GangId(g));
@@ -698,22 +720,22 @@ std::string Core::DumpText() {
                          {"message", report->message}});
     }
   }
-  sim::Json binding = sim::Json::array();
+  json::Json binding = json::Json::array();
   for (const auto& [uid, bind] : binding_) {
     binding.push_back(
         {{"pod", NameOf(bind.pod)}, {"node", bind.node}, {"failures", bind.failures}});
   }
   const sched::Counters& counters = scheduler_->counters();
-  return sim::Dump({{"deciding", deciding()},
-                    {"waitingGangs", std::move(waiting)},
-                    {"bindsUnderWay", std::move(binding)},
-                    {"counters",
-                     {{"runs", counters.runs},
-                      {"decisions", counters.decisions},
-                      {"fromMemory", counters.from_memory},
-                      {"woken", counters.woken},
-                      {"undecided", counters.undecided},
-                      {"unannounced", counters.unannounced}}}});
+  return json::Dump({{"deciding", deciding()},
+                     {"waitingGangs", std::move(waiting)},
+                     {"bindsUnderWay", std::move(binding)},
+                     {"counters",
+                      {{"runs", counters.runs},
+                       {"decisions", counters.decisions},
+                       {"fromMemory", counters.from_memory},
+                       {"woken", counters.woken},
+                       {"undecided", counters.undecided},
+                       {"unannounced", counters.unannounced}}}});
 }
 
 void Core::MeasureWaiting(Time now) {

@@ -55,8 +55,9 @@ inline constexpr Duration kRecheck = Seconds(10);
 struct BindResult {
   ObjectName pod;
   std::string node;
-  kube::ApiError error;  // ok: bound
-  bool sent = true;      // false: it was given up before it was sent
+  uint64_t decision = 0;  // of the BindPod
+  kube::ApiError error;   // ok: bound
+  bool sent = true;       // false: it was given up before it was sent
   Duration took;
 };
 
@@ -98,6 +99,7 @@ class Core {
   struct Binding {
     ObjectName pod;
     std::string node;
+    uint64_t decision = 0;
     int failures = 0;
     Time retry;               // set: the last try failed; the room is given back then
     bool unsure = false;      // it may be bound all the same: nobody has looked yet
@@ -119,6 +121,7 @@ class Core {
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);
   [[nodiscard]] bool IsBeingBound(GangId id) const;
+  [[nodiscard]] bool WasLeftHalfBound(const cluster::Gang& gang) const;
   void Gather(GangId gang, Time now);
   void EndGathering(Time now);
   void RetryFailed(Time now);
@@ -142,7 +145,7 @@ class Core {
   bool synced_ = false, leading_ = false, stopping_ = false;
   bool once_synced_ = false;
   bool dirty_ = true;  // something changed since the last decision
-  uint64_t runs_ = 0;
+  uint64_t runs_ = 0, decisions_ = 0;
   std::map<std::string, Binding> binding_;  // by uid: assumed, not seen bound
   std::set<GangId> touched_;
   std::set<std::pair<Time, std::string>> retries_;  // (Binding::retry, uid)
@@ -152,7 +155,8 @@ class Core {
   // Of binds that are not ours to wait for: whoever made them may have died before it said so. Told
   // once we decide; an Event that exists already is not made twice.
   std::deque<std::pair<Time, Tell>> missing_events_;
-  Effects pending_;  // made by what was observed, handed out by the next Step
+  std::map<PodId, Time> bound_at_;  // until the first sync: when each was bound
+  Effects pending_;                 // made by what was observed, handed out by the next Step
   Time last_measure_, next_recheck_;
 };
 

@@ -16,8 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json.h"
 #include "daemon/scheduler_metrics.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -118,7 +118,7 @@ class CoreTest : public ::testing::Test {
   }
   // The server did what was asked, and the watch shows it.
   void Confirm(const BindPod& bind, api::Pod pod) {
-    core_.BindEnded({bind.pod, bind.node, {}, true, Millis(3)}, now_);
+    core_.BindEnded({bind.pod, bind.node, bind.decision, {}, true, Millis(3)}, now_);
     pod.node_name = bind.node;
     pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
     Apply(kube::kPods, pod);
@@ -132,7 +132,7 @@ class CoreTest : public ::testing::Test {
     kube::ApiError error;
     error.failure = failure;
     error.message = "it would not";
-    core_.BindEnded({bind.pod, bind.node, error, true, Millis(3)}, now_);
+    core_.BindEnded({bind.pod, bind.node, bind.decision, error, true, Millis(3)}, now_);
   }
   void MakeGang(const std::string& name, int count, int32_t minimum) {
     Apply(kube::kPodGroups, MakeGroup(name, minimum));
@@ -149,11 +149,11 @@ class CoreTest : public ::testing::Test {
     return nodes;
   }
   // The body of the last patch of the object, null when there is none.
-  static sim::Json PatchOf(const Effects& effects, const std::string& name) {
-    sim::Json body;
+  static json::Json PatchOf(const Effects& effects, const std::string& name) {
+    json::Json body;
     for (const Patch& patch : effects.patches) {
       if (patch.object.name == name) {
-        body = sim::ParseJson(patch.body).value();
+        body = json::ParseJson(patch.body).value();
       }
     }
     return body;
@@ -278,7 +278,7 @@ TEST_F(CoreTest, WhyAPodWaitsIsWrittenForTheVersionThatWeKnow) {
   pod.meta.resource_version = "7";
   Apply(kube::kPods, pod);
   Effects told = Step();
-  EXPECT_EQ(sim::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "7");
+  EXPECT_EQ(json::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "7");
   kube::ApiError conflict;
   conflict.failure = kube::Failure::kConflict;
   for (const Patch& patch : told.patches) {
@@ -289,7 +289,7 @@ TEST_F(CoreTest, WhyAPodWaitsIsWrittenForTheVersionThatWeKnow) {
   pod.meta.resource_version = "9";
   Apply(kube::kPods, pod);
   told = Step(kCatchUp);
-  EXPECT_EQ(sim::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "9");
+  EXPECT_EQ(json::Text(PatchOf(told, "wide-0"), {"metadata", "resourceVersion"}), "9");
   EXPECT_EQ(CountEvents(told, "FailedScheduling"), 0) << "the Event was told already";
   EXPECT_TRUE(PatchOf(Step(kCatchUp), "wide-0").is_null());
 }
@@ -369,6 +369,48 @@ TEST_F(CoreTest, AGangByLabelsThatIsFoundBoundIsTakenToHaveRun) {
   }
 }
 
+// Two of four are bound. What waits was made before they were bound, or after it.
+TEST_F(CoreTest, AGangByLabelsThatWasLeftInTheMiddleOfItsBindsGivesItsRoomBack) {
+  for (const bool made_before : {true, false}) {
+    SCOPED_TRACE(made_before ? "left half bound" : "it lost two, which were made anew");
+    Core next({}, sched::DefaultConfig(), metrics_);
+    for (int i = 0; i < 4; ++i) {
+      api::Pod pod = Owned(MakePod("band-" + std::to_string(i), ""));
+      pod.meta.labels = {{"pod-group.scheduling.sigs.k8s.io/min-available", "4"},
+                         {"pod-group.scheduling.sigs.k8s.io/name", "band"}};
+      if (i < 2) {
+        pod.node_name = "gone";
+        pod.conditions.push_back({"PodScheduled", "True", "", "", "", kStart + Seconds(10)});
+      } else if (!made_before) {
+        pod.meta.creation = kStart + Seconds(60);
+      }
+      kube::WatchEvent event;
+      event.decoded.object = pod;
+      next.Observe(kube::kPods, std::move(event), now_);
+    }
+    next.SetSynced(true);
+    next.SetLeading(true, now_);
+    EXPECT_TRUE(next.Step(now_).evictions.empty());
+    EXPECT_EQ(next.Step(now_ + Seconds(61)).evictions.size(), made_before ? 2U : 0U);
+  }
+}
+
+TEST_F(CoreTest, ABindThatWasDecidedAnewIsNotEndedByTheOneBefore) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const BindPod before = Step().binds[0];
+  Delete(kube::kNodes, MakeNode(before.node));
+  const Effects again = Step();
+  const auto anew = std::ranges::find(again.binds, before.pod.uid,
+                                      [](const BindPod& bind) { return bind.pod.uid; });
+  ASSERT_NE(anew, again.binds.end());
+  core_.BindEnded({before.pod, before.node, before.decision, NotLeading(), false, {}}, now_);
+  EXPECT_EQ(core_.binds_under_way(), 2U);
+  const PodId id = core_.state().FindPod("ml", before.pod.name);
+  EXPECT_EQ(core_.state().pod(id).state, cluster::PodState::kAssumed);
+  EXPECT_TRUE(Step().binds.empty());
+}
+
 TEST_F(CoreTest, ALongQueueOfBindsIsNoReasonToGiveAGangBack) {
   Lead();
   MakeGang("train", 2, 2);
@@ -430,19 +472,19 @@ TEST_F(CoreTest, APodGroupRunsWhenItsMinimumIsConfirmedAndSaysWhereItLies) {
   MakeGang("train", 2, 2);
   const Effects placed = Step();
   ASSERT_EQ(placed.binds.size(), 2U);
-  EXPECT_EQ(sim::Text(PatchOf(placed, "train"), {"status", "phase"}), "Inqueue");
+  EXPECT_EQ(json::Text(PatchOf(placed, "train"), {"status", "phase"}), "Inqueue");
   core_.PatchEnded(placed.patches.front(), {}, now_);
   for (const BindPod& bind : placed.binds) {
     Confirm(bind, MakePod(bind.pod.name, "train"));
   }
   const Effects running = Step();
-  const sim::Json body = PatchOf(running, "train");
-  EXPECT_EQ(sim::Text(body, {"status", "phase"}), "Running");
-  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPlacedTier}), "1");
-  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPlacedDomain}), "leaf-a");
-  EXPECT_EQ(sim::Text(body, {"metadata", "annotations", kPredictedDistance}), "2");
-  EXPECT_EQ(sim::Text(body, {"metadata", "resourceVersion"}), "1");
-  EXPECT_EQ(sim::Text(sim::List(body, {"status", "conditions"}).at(0), {"type"}), "Scheduled");
+  const json::Json body = PatchOf(running, "train");
+  EXPECT_EQ(json::Text(body, {"status", "phase"}), "Running");
+  EXPECT_EQ(json::Text(body, {"metadata", "annotations", kPlacedTier}), "1");
+  EXPECT_EQ(json::Text(body, {"metadata", "annotations", kPlacedDomain}), "leaf-a");
+  EXPECT_EQ(json::Text(body, {"metadata", "annotations", kPredictedDistance}), "2");
+  EXPECT_EQ(json::Text(body, {"metadata", "resourceVersion"}), "1");
+  EXPECT_EQ(json::Text(json::List(body, {"status", "conditions"}).at(0), {"type"}), "Scheduled");
   EXPECT_EQ(CountEvents(running, "Scheduled"), 1);
   EXPECT_EQ(core_.binds_under_way(), 0U);
 }
@@ -460,11 +502,11 @@ TEST_F(CoreTest, WaitingMembersAreToldWhyOnceEach) {
   MakeGang("wide", 5, 5);
   const Effects told = Step();
   EXPECT_EQ(CountEvents(told, "FailedScheduling"), 5);
-  const sim::Json body = PatchOf(told, "wide-0");
-  const sim::Json& condition = sim::List(body, {"status", "conditions"}).at(0);
-  EXPECT_EQ(sim::Text(condition, {"reason"}), "Unschedulable");
-  EXPECT_NE(sim::Text(condition, {"message"}).find("5 pods"), std::string::npos);
-  EXPECT_EQ(sim::Text(body, {"metadata", "uid"}), "uid-wide-0");
+  const json::Json body = PatchOf(told, "wide-0");
+  const json::Json& condition = json::List(body, {"status", "conditions"}).at(0);
+  EXPECT_EQ(json::Text(condition, {"reason"}), "Unschedulable");
+  EXPECT_NE(json::Text(condition, {"message"}).find("5 pods"), std::string::npos);
+  EXPECT_EQ(json::Text(body, {"metadata", "uid"}), "uid-wide-0");
   EXPECT_EQ(CountEvents(told, "Unschedulable"), 1) << "the PodGroup's";
   EXPECT_EQ(CountEvents(Step(), "FailedScheduling"), 0);
 }
@@ -473,10 +515,10 @@ TEST_F(CoreTest, APodThatShowsTheWordsAlreadyIsNotToldAgain) {
   Lead();
   api::Pod shown = MakePod("wide-0", "wide");
   MakeGang("wide", 5, 5);
-  const sim::Json body = PatchOf(Step(), "wide-0");
-  const sim::Json& condition = sim::List(body, {"status", "conditions"}).at(0);
+  const json::Json body = PatchOf(Step(), "wide-0");
+  const json::Json& condition = json::List(body, {"status", "conditions"}).at(0);
   shown.conditions.push_back(
-      {"PodScheduled", "False", "Unschedulable", sim::Text(condition, {"message"}), "", now_});
+      {"PodScheduled", "False", "Unschedulable", json::Text(condition, {"message"}), "", now_});
   Core next({}, sched::DefaultConfig(), metrics_);
   // The same cluster, seen by a scheduler that has just started.
   kube::WatchEvent group, pod;
@@ -511,9 +553,9 @@ TEST_F(CoreTest, AFailedBindIsLookedUpAndTriedAgainAfterAPause) {
   EXPECT_EQ(failed.look_ups[0].uid, placed.binds[1].pod.uid);
   EXPECT_TRUE(failed.binds.empty());
   const std::string name = placed.binds[1].pod.name;
-  const sim::Json told = PatchOf(failed, name);
-  EXPECT_EQ(sim::Text(told, {"status", "nominatedNodeName"}), placed.binds[1].node);
-  EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
+  const json::Json told = PatchOf(failed, name);
+  EXPECT_EQ(json::Text(told, {"status", "nominatedNodeName"}), placed.binds[1].node);
+  EXPECT_EQ(json::Text(json::List(told, {"status", "conditions"}).at(0), {"reason"}),
             "SchedulerError");
   EXPECT_EQ(CountEvents(failed, "FailedScheduling"), 1);
   LookUp(placed.binds[1], MakePod(placed.binds[1].pod.name, "train"));
@@ -537,10 +579,10 @@ TEST_F(CoreTest, APodThatLostItsRoomShowsNoNominatedNodeAnyMore) {
   for (const char* node : {"a0", "a1", "b0", "b1"}) {
     Delete(kube::kNodes, MakeNode(node));
   }
-  const sim::Json told = PatchOf(Step(kFirstBindPause), name);
+  const json::Json told = PatchOf(Step(kFirstBindPause), name);
   ASSERT_TRUE(told.is_object());
   EXPECT_TRUE(told.at("status").at("nominatedNodeName").is_null());
-  EXPECT_EQ(sim::Text(sim::List(told, {"status", "conditions"}).at(0), {"reason"}),
+  EXPECT_EQ(json::Text(json::List(told, {"status", "conditions"}).at(0), {"reason"}),
             "Unschedulable");
 }
 
@@ -677,26 +719,26 @@ TEST_F(CoreTest, AQueueShowsWhatIsAllocatedAndWhoWaits) {
   Lead();
   MakeGang("train", 2, 2);
   const Effects placed = Step();
-  EXPECT_EQ(sim::Number(PatchOf(placed, "default"), {"status", "pending"}, 0), 1);
+  EXPECT_EQ(json::Number(PatchOf(placed, "default"), {"status", "pending"}, 0), 1);
   for (const Patch& patch : placed.patches) {
     core_.PatchEnded(patch, {}, now_);
   }
   for (const BindPod& bind : placed.binds) {
     Confirm(bind, MakePod(bind.pod.name, "train"));
   }
-  const sim::Json body = PatchOf(Step(kQueueInterval), "default");
-  EXPECT_EQ(sim::Text(body, {"status", "allocated", "gpu"}), "16");
-  EXPECT_EQ(sim::Number(body, {"status", "pending"}, 0), 1);
+  const json::Json body = PatchOf(Step(kQueueInterval), "default");
+  EXPECT_EQ(json::Text(body, {"status", "allocated", "gpu"}), "16");
+  EXPECT_EQ(json::Number(body, {"status", "pending"}, 0), 1);
 }
 
 TEST_F(CoreTest, TheDumpNamesWhoWaitsAndWhy) {
   Lead();
   MakeGang("wide", 5, 5);
   Step();
-  const sim::Json dump = sim::ParseJson(core_.DumpText()).value();
-  const sim::Json& gang = sim::List(dump, {"waitingGangs"}).at(0);
-  EXPECT_EQ(sim::Text(gang, {"gang"}), "ml/wide");
-  EXPECT_EQ(sim::Text(gang, {"reason"}), "NeverFits");
+  const json::Json dump = json::ParseJson(core_.DumpText()).value();
+  const json::Json& gang = json::List(dump, {"waitingGangs"}).at(0);
+  EXPECT_EQ(json::Text(gang, {"gang"}), "ml/wide");
+  EXPECT_EQ(json::Text(gang, {"reason"}), "NeverFits");
 }
 
 TEST_F(CoreTest, AnotherConfigurationDecidesEverybodyAnew) {

@@ -30,14 +30,14 @@ bool IsKept(std::string_view annotation) {
   });
 }
 
-void PruneMeta(sim::Json& object) {
-  sim::Json& meta = sim::Member(object, "metadata");
+void PruneMeta(json::Json& object) {
+  json::Json& meta = json::Member(object, "metadata");
   meta.erase("managedFields");
   const auto found = meta.find("annotations");
   if (found == meta.end() || !found->is_object()) {
     return;
   }
-  sim::Json kept = sim::Json::object();
+  json::Json kept = json::Json::object();
   for (const auto& [key, value] : found->items()) {
     if (IsKept(key)) {
       kept[key] = value;
@@ -46,16 +46,16 @@ void PruneMeta(sim::Json& object) {
   *found = std::move(kept);
 }
 
-void PruneContainers(sim::Json& spec, const char* field) {
+void PruneContainers(json::Json& spec, const char* field) {
   const auto found = spec.find(field);
   if (found == spec.end() || !found->is_array()) {
     return;
   }
-  sim::Json kept = sim::Json::array();
-  for (const sim::Json& container : *found) {
-    sim::Json next = sim::Json::object();
+  json::Json kept = json::Json::array();
+  for (const json::Json& container : *found) {
+    json::Json next = json::Json::object();
     for (const std::string_view key : kContainerFields) {
-      if (const sim::Json* value = sim::Get(container, {key}); value != nullptr) {
+      if (const json::Json* value = json::Get(container, {key}); value != nullptr) {
         next[std::string(key)] = *value;
       }
     }
@@ -65,15 +65,15 @@ void PruneContainers(sim::Json& spec, const char* field) {
 }
 
 // A volume's name and kind, and the claim it needs.
-void PruneVolumes(sim::Json& spec) {
+void PruneVolumes(json::Json& spec) {
   const auto found = spec.find("volumes");
   if (found == spec.end() || !found->is_array()) {
     return;
   }
-  sim::Json kept = sim::Json::array();
-  for (const sim::Json& volume : *found) {
-    if (sim::Get(volume, {"persistentVolumeClaim"}) != nullptr ||
-        sim::Get(volume, {"ephemeral"}) != nullptr) {
+  json::Json kept = json::Json::array();
+  for (const json::Json& volume : *found) {
+    if (json::Get(volume, {"persistentVolumeClaim"}) != nullptr ||
+        json::Get(volume, {"ephemeral"}) != nullptr) {
       kept.push_back(volume);
     }
   }
@@ -81,7 +81,8 @@ void PruneVolumes(sim::Json& spec) {
 }
 
 // Appends all of one resource; what is not installed is passed over.
-Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource, sim::Json& items) {
+Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource,
+                 json::Json& items) {
   std::string token;
   do {
     const kube::Response response = AskPage(transport, resource, token);
@@ -92,26 +93,26 @@ Status AppendAll(kube::CurlTransport& transport, const kube::Resource& resource,
     if (!error.ok()) {
       return Fail(ErrorCode::kIo, error.message);
     }
-    const Result<sim::Json> list = sim::ParseJson(response.body);
+    const Result<json::Json> list = json::ParseJson(response.body);
     if (!list) {
       return tl::unexpected(list.error());
     }
     const std::string version = kube::ApiVersionOf(resource);
-    for (const sim::Json& item : sim::List(*list, {"items"})) {
-      sim::Json pruned = Prune(item);
+    for (const json::Json& item : json::List(*list, {"items"})) {
+      json::Json pruned = Prune(item);
       pruned["apiVersion"] = version;
       pruned["kind"] = std::string(resource.kind);
       items.push_back(std::move(pruned));
     }
-    token = sim::Text(*list, {"metadata", "continue"});
+    token = json::Text(*list, {"metadata", "continue"});
   } while (!token.empty());
   return {};
 }
 
 }  // namespace
 
-sim::Json Prune(const sim::Json& object) {
-  sim::Json pruned = object;
+json::Json Prune(const json::Json& object) {
+  json::Json pruned = object;
   PruneMeta(pruned);
   const auto spec = pruned.find("spec");
   if (spec != pruned.end() && spec->is_object() && spec->contains("containers")) {
@@ -130,8 +131,8 @@ sim::Json Prune(const sim::Json& object) {
   return pruned;
 }
 
-Result<std::string> DumpState(kube::CurlTransport& transport, sim::Json own) {
-  sim::Json items = sim::Json::array();
+Result<std::string> DumpState(kube::CurlTransport& transport, json::Json own) {
+  json::Json items = json::Json::array();
   for (const kube::Resource& resource :
        {kube::kPriorityClasses, kube::kNodes, kube::kHyperNodes, kube::kQueues, kube::kPodGroups,
         kube::kPluginPodGroups, kube::kPods}) {
@@ -143,7 +144,7 @@ Result<std::string> DumpState(kube::CurlTransport& transport, sim::Json own) {
   own["kind"] = "SchedulerState";
   own["metadata"] = {{"name", "scheduler"}};
   items.push_back(std::move(own));
-  return sim::Dump({{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}});
+  return json::Dump({{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}});
 }
 
 }  // namespace hopwise::daemon

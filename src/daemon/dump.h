@@ -7,17 +7,17 @@
 
 #include <string>
 
+#include "api/json.h"
 #include "base/result.h"
 #include "kube/curl_transport.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 
 // A v1 List in JSON. `own` is what the scheduler itself knows, added as an object of kind
 // SchedulerState. Waits for the server; not from the client's loop.
-Result<std::string> DumpState(kube::CurlTransport& transport, sim::Json own);
+Result<std::string> DumpState(kube::CurlTransport& transport, json::Json own);
 
 // One object of a dump, pruned. For tests.
-sim::Json Prune(const sim::Json& object);
+json::Json Prune(const json::Json& object);
 
 }  // namespace hopwise::daemon

@@ -9,7 +9,7 @@ namespace hopwise::daemon {
 namespace {
 
 TEST(Prune, KeepsWhatASchedulerReadsAndNoSecret) {
-  const sim::Json pod = sim::ParseJson(R"({
+  const json::Json pod = json::ParseJson(R"({
     "metadata": {"name": "a", "managedFields": [{"manager": "SECRET"}],
       "annotations": {"scheduling.k8s.io/group-name": "g", "volcano.sh/task-spec": "w",
         "kubectl.kubernetes.io/last-applied-configuration": "SECRET", "vault/token": "SECRET",
@@ -22,8 +22,8 @@ TEST(Prune, KeepsWhatASchedulerReadsAndNoSecret) {
       "volumes": [{"name": "s", "secret": {"secretName": "SECRET"}},
         {"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]},
     "status": {"phase": "Pending", "containerStatuses": [{"state": "SECRET"}]}})")
-                            .value();
-  const std::string text = sim::Dump(Prune(pod));
+                             .value();
+  const std::string text = json::Dump(Prune(pod));
   EXPECT_EQ(text.find("SECRET"), std::string::npos) << text;
   for (const char* kept : {"group-name", "task-spec", "volcano", "nvidia.com/gpu", "data"}) {
     EXPECT_NE(text.find(kept), std::string::npos) << kept;
@@ -31,8 +31,8 @@ TEST(Prune, KeepsWhatASchedulerReadsAndNoSecret) {
 }
 
 TEST(Prune, LeavesOtherKindsWhole) {
-  const sim::Json node =
-      sim::ParseJson(
+  const json::Json node =
+      json::ParseJson(
           R"({"metadata":{"name":"n","labels":{"rack":"r1"}},"spec":{"unschedulable":true}})")
           .value();
   EXPECT_EQ(Prune(node), node);

@@ -2,6 +2,7 @@
 // thread; binder.h and writer.h carry them out on the client's loop and report back.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ std::string NameOf(const ObjectName& object);
 struct BindPod {
   ObjectName pod;
   std::string node;
+  uint64_t decision = 0;  // tells it from an earlier bind of the same pod
 };
 
 // Through the eviction API; told by an Event.

@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, server::Handler>> HealthRoutes(const Endpoint
     server::HttpResponse response;
     const bool well = alive();
     response.status = well ? 200 : kUnavailable;
-    response.body = well ? "ok\n" : "the scheduling thread does not answer\n";
+    response.body = well ? "ok\n" : "the scheduling or the network thread does not answer\n";
     return response;
   };
   const auto ready = [&box = endpoints.readiness](const server::HttpRequest&) {

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "daemon/rivals.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
 
 constexpr Duration kQuietLook = Millis(20);
+constexpr const char* kLease = "leases.coordination.k8s.io";
 // Without leader election nobody else writes, for ever.
 constexpr Duration kForEver = Seconds(1'000'000'000);
 
@@ -87,8 +88,9 @@ void Link::Start() {
   lease.retry_period = options_.retry_period;
   kube::LeaderElector::Handlers handlers;
   handlers.elected = [this] { Elected(); };
-  handlers.lost = [this](std::string_view) {
+  handlers.lost = [this](std::string_view why) {
     readiness_.leading = false;
+    readiness_.troubles[kLease] = why;
     handlers_.to_core([](Core& core, Time now) { core.SetLeading(false, now); });
     Publish();
   };
@@ -97,8 +99,17 @@ void Link::Start() {
     readiness_.leader = std::string(holder);
     Publish();
   };
-  handlers.trouble = [](const kube::ApiError& error) {
-    Log(LogLevel::kWarning, "lease_trouble", {{"error", error.message}});
+  handlers.trouble = [this](const kube::ApiError& error) {
+    // Whoever leads is well until the Lease is lost; who stands by does not see who leads.
+    if (error.ok()) {
+      readiness_.troubles.erase(kLease);
+    } else {
+      Log(LogLevel::kWarning, "lease_trouble", {{"error", error.message}});
+      if (!readiness_.leading) {
+        readiness_.troubles[kLease] = error.message;
+      }
+    }
+    Publish();
   };
   elector_ = std::make_unique<kube::LeaderElector>(transport_, lease, std::move(handlers));
   elector_->Start();
@@ -185,6 +196,7 @@ void Link::Elected() {
   Log(LogLevel::kInfo, "leading", {{"identity", identity_}});
   readiness_.leading = true;
   readiness_.leader = identity_;
+  readiness_.troubles.erase(kLease);
   Source& pods = sources_.at(kube::ResourceName(kube::kPods));
   fresh_ = false;
   LookWhetherSynced();
@@ -253,8 +265,9 @@ void Link::TellAboutUs(const kube::EventText& text) {
   if (options_.dry_run) {
     return;
   }
-  events_->Record(
-      {"coordination.k8s.io/v1", "Lease", options_.lock_namespace, options_.lock_name, ""}, text);
+  events_->Record({"coordination.k8s.io/v1", "Lease", options_.lock_namespace, options_.lock_name,
+                   elector_ == nullptr ? "" : elector_->uid()},
+                  text);
 }
 
 void Link::Stop(Duration limit, std::function<void()> done) {

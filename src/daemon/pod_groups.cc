@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "api/json.h"
 #include "cluster/pod_group_phase.h"
 #include "sched/reasons.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -110,10 +110,10 @@ GroupStatus Shown(const api::PodGroup& object) {
           AnnotationOf(object, kPredictedDistance)};
 }
 
-sim::Json ConditionsJson(const std::vector<api::Condition>& conditions) {
-  sim::Json list = sim::Json::array();
+json::Json ConditionsJson(const std::vector<api::Condition>& conditions) {
+  json::Json list = json::Json::array();
   for (const api::Condition& c : conditions) {
-    sim::Json item = {{"type", c.type}, {"status", c.status}};
+    json::Json item = {{"type", c.type}, {"status", c.status}};
     const std::pair<const char*, std::string> fields[] = {
         {"reason", c.reason},
         {"message", c.message},
@@ -134,15 +134,15 @@ const kube::Resource& ResourceOf(const api::PodGroup& object) {
 }
 
 // Null where an annotation is to go.
-sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
-  sim::Json changes = sim::Json::object();
+json::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
+  json::Json changes = json::Json::object();
   const std::tuple<std::string_view, std::string, std::string> places[] = {
       {kPlacedTier, now.tier, next.tier},
       {kPlacedDomain, now.domain, next.domain},
       {kPredictedDistance, now.distance, next.distance}};
   for (const auto& [key, have, want] : places) {
     if (have != want) {
-      changes[std::string(key)] = want.empty() ? sim::Json() : sim::Json(want);
+      changes[std::string(key)] = want.empty() ? json::Json() : json::Json(want);
     }
   }
   return changes;
@@ -151,7 +151,7 @@ sim::Json AnnotationChanges(const GroupStatus& now, const GroupStatus& next) {
 // The annotations as a server-side apply has them: ours are those it names, and what it names no
 // more goes. The uid keeps it from making an object that is gone.
 std::string AppliedPlace(const api::PodGroup& shown, const GroupStatus& next) {
-  sim::Json annotations = sim::Json::object();
+  json::Json annotations = json::Json::object();
   const std::pair<std::string_view, std::string> places[] = {
       {kPlacedTier, next.tier}, {kPlacedDomain, next.domain}, {kPredictedDistance, next.distance}};
   for (const auto& [key, text] : places) {
@@ -159,13 +159,13 @@ std::string AppliedPlace(const api::PodGroup& shown, const GroupStatus& next) {
       annotations[std::string(key)] = text;
     }
   }
-  return sim::Dump({{"apiVersion", kube::ApiVersionOf(ResourceOf(shown))},
-                    {"kind", "PodGroup"},
-                    {"metadata",
-                     {{"name", shown.meta.name},
-                      {"namespace", shown.meta.ns},
-                      {"uid", shown.meta.uid},
-                      {"annotations", std::move(annotations)}}}});
+  return json::Dump({{"apiVersion", kube::ApiVersionOf(ResourceOf(shown))},
+                     {"kind", "PodGroup"},
+                     {"metadata",
+                      {{"name", shown.meta.name},
+                       {"namespace", shown.meta.ns},
+                       {"uid", shown.meta.uid},
+                       {"annotations", std::move(annotations)}}}});
 }
 
 // Against the version seen, so that what others wrote meanwhile is not lost. Volcano's PodGroup has
@@ -175,25 +175,25 @@ void PushPatches(const api::PodGroup& shown, const GroupStatus& next, Effects& e
   const bool plugins = shown.scheduler_plugins;
   const kube::Resource& resource = ResourceOf(shown);
   const ObjectName name = {shown.meta.ns, shown.meta.name, shown.meta.uid};
-  sim::Json status = {{"phase", next.phase},
-                      {"running", next.running},
-                      {"succeeded", next.succeeded},
-                      {"failed", next.failed}};
+  json::Json status = {{"phase", next.phase},
+                       {"running", next.running},
+                       {"succeeded", next.succeeded},
+                       {"failed", next.failed}};
   if (!plugins) {
     status["conditions"] = ConditionsJson(next.conditions);
   }
-  sim::Json body = {{"metadata", {{"uid", shown.meta.uid}}}, {"status", std::move(status)}};
+  json::Json body = {{"metadata", {{"uid", shown.meta.uid}}}, {"status", std::move(status)}};
   if (!shown.meta.resource_version.empty()) {
     body["metadata"]["resourceVersion"] = shown.meta.resource_version;
   }
-  sim::Json annotations = AnnotationChanges(Shown(shown), next);
+  json::Json annotations = AnnotationChanges(Shown(shown), next);
   if (plugins && !annotations.empty()) {
     effects.patches.push_back({resource, name, "", kube::kApplyPatch, AppliedPlace(shown, next)});
   } else if (!annotations.empty()) {
     body["metadata"]["annotations"] = std::move(annotations);
   }
   effects.patches.push_back(
-      {resource, name, plugins ? "status" : "", kube::kMergePatch, sim::Dump(body)});
+      {resource, name, plugins ? "status" : "", kube::kMergePatch, json::Dump(body)});
 }
 
 // What people are told when a condition appears or says something new.

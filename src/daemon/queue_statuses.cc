@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/json.h"
 #include "base/quantity.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -36,9 +36,9 @@ std::map<std::string, int64_t> AllocatedOf(const cluster::State& state, const st
 
 // What differs, as a merge patch of the status; null when nothing does. A resource of which nothing
 // is left is taken out by a null.
-sim::Json StatusChanges(const api::Queue& shown, const std::map<std::string, int32_t>& phases,
-                        const std::map<std::string, int64_t>& allocated) {
-  sim::Json changes;
+json::Json StatusChanges(const api::Queue& shown, const std::map<std::string, int32_t>& phases,
+                         const std::map<std::string, int64_t>& allocated) {
+  json::Json changes;
   if (shown.state.empty()) {
     changes["state"] = "Open";
   }
@@ -101,18 +101,18 @@ void QueueStatuses::Settle(const cluster::State& state, const PodGroups& groups,
       continue;  // the end of its pause wakes us
     }
     const auto at = phases.find(name);
-    const sim::Json changes = StatusChanges(
+    const json::Json changes = StatusChanges(
         view.object, at == phases.end() ? std::map<std::string, int32_t>() : at->second,
         AllocatedOf(state, name));
     if (changes.is_null()) {
       continue;
     }
-    const sim::Json body = {{"metadata", {{"uid", view.object.meta.uid}}}, {"status", changes}};
+    const json::Json body = {{"metadata", {{"uid", view.object.meta.uid}}}, {"status", changes}};
     effects.patches.push_back({kube::kQueues,
                                {"", name, view.object.meta.uid},
                                "status",
                                kube::kMergePatch,
-                               sim::Dump(body)});
+                               json::Dump(body)});
     view.writing = true;
   }
 }

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "daemon/ask.h"
 #include "kube/lease.h"
-#include "sim/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -47,15 +47,15 @@ std::vector<LeaseName> OtherHopwise(kube::CurlTransport& transport,
   request.path = kube::CollectionPath(kube::kLeases, options.lock_namespace);
   const kube::Response response = Ask(transport, std::move(request));
   const kube::ApiError error = kube::ErrorOf(response, "list", kube::kLeases);
-  const Result<sim::Json> list = sim::ParseJson(response.ok() ? response.body : "null");
+  const Result<json::Json> list = json::ParseJson(response.ok() ? response.body : "null");
   if (!error.ok() || !list) {
     Log(LogLevel::kWarning, "leases_not_listed", {{"error", error.message}});
     return {};
   }
   std::vector<LeaseName> leases;
-  for (const sim::Json& lease : sim::List(*list, {"items"})) {
-    const std::string name = sim::Text(lease, {"metadata", "name"});
-    const std::string served = sim::Text(lease, {"metadata", "annotations", kServedNames});
+  for (const json::Json& lease : json::List(*list, {"items"})) {
+    const std::string name = json::Text(lease, {"metadata", "name"});
+    const std::string served = json::Text(lease, {"metadata", "annotations", kServedNames});
     if (name != options.lock_name && Overlap(served, options.scheduler_names)) {
       leases.push_back({options.lock_namespace, name});
     }

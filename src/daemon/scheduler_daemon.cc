@@ -2,6 +2,7 @@
 // signals on theirs, joined by one mailbox.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <future>
@@ -27,6 +28,7 @@
 #include "daemon/rivals.h"
 #include "daemon/scheduler_metrics.h"
 #include "kube/access.h"
+#include "kube/credentials.h"
 #include "kube/curl_transport.h"
 #include "rt/clock.h"
 #include "rt/log_sink.h"
@@ -126,6 +128,7 @@ int Scheduler::Run() {
   }
   const rt::Signals signals({SIGTERM, SIGINT}, [this](int) {
     if (!started_) {
+      kube::KillPlugin();
       std::_Exit(kEnded);  // nothing is held and nothing was written yet
     }
     mailbox_.Post([this](Core&, Time) { End(kEnded); });
@@ -218,7 +221,9 @@ Status Scheduler::Open(std::string_view event, const server::ServerOptions& opti
                        std::unique_ptr<server::HttpServer>& opened) {
   auto server = server::HttpServer::Start(options, std::move(routes));
   if (!server) {
-    return tl::unexpected(server.error());
+    return Fail(server.error().code,
+                server.error().message +
+                    "; --listen-address, --healthz-address and --debug-address name others");
   }
   opened = std::move(*server);
   Log(LogLevel::kInfo, event, {{"address", opened->url()}});
@@ -337,8 +342,8 @@ Result<std::string> Scheduler::Dump() {
   if (answer.wait_for(std::chrono::nanoseconds(kDumpWait.ns)) != std::future_status::ready) {
     return Fail(ErrorCode::kIo, "the scheduling thread does not answer");
   }
-  Result<sim::Json> parsed = sim::ParseJson(answer.get());
-  sim::Json state = parsed ? std::move(*parsed) : sim::Json::object();
+  Result<json::Json> parsed = json::ParseJson(answer.get());
+  json::Json state = parsed ? std::move(*parsed) : json::Json::object();
   state["schedulerNames"] = options_.scheduler_names;
   state["defaultQueue"] = options_.default_queue;
   state["configuration"] = config_.content();
@@ -349,15 +354,23 @@ bool Scheduler::Alive() {
   if (ending_) {
     return true;
   }
-  const auto ping = std::make_shared<std::promise<void>>();
-  auto answer = ping->get_future();
-  mailbox_.Post([ping](Core&, Time) { ping->set_value(); });
-  return answer.wait_for(std::chrono::nanoseconds(kAlive.ns)) == std::future_status::ready;
+  const auto core = std::make_shared<std::promise<void>>();
+  const auto loop = std::make_shared<std::promise<void>>();
+  mailbox_.Post([core](Core&, Time) { core->set_value(); });
+  transport_->Post([loop] { loop->set_value(); });
+  const Time until = rt::MonotonicNow() + kAlive;
+  const auto answers = [until](std::promise<void>& thread) {
+    const Duration left = std::max(until - rt::MonotonicNow(), Duration{});
+    return thread.get_future().wait_for(std::chrono::nanoseconds(left.ns)) ==
+           std::future_status::ready;
+  };
+  return answers(*core) && answers(*loop);
 }
 
 }  // namespace
 
 int RunScheduler(const SchedulerOptions& options) {
+  rt::SurviveOutput();
   SetLogSink(rt::MakeLogSink(options.log_format, STDERR_FILENO), options.log_level);
   return Scheduler(options).Run();
 }

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "sim/json.h"
+#include "api/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -27,21 +27,21 @@ uint64_t HashOf(std::string_view reason, std::string_view message) {
 struct PodTold {
   std::string_view reason;
   const std::string& message;
-  const std::string& version;          // of the pod that is written
-  bool moves = false;                  // the condition was not False before
-  std::optional<sim::Json> nominated;  // set: what nominatedNodeName becomes, null: it goes
+  const std::string& version;           // of the pod that is written
+  bool moves = false;                   // the condition was not False before
+  std::optional<json::Json> nominated;  // set: what nominatedNodeName becomes, null: it goes
 };
 
 Patch StatusPatch(const cluster::PodRecord& pod, const PodTold& told, Time now) {
-  sim::Json condition = {{"type", kPodScheduled},
-                         {"status", "False"},
-                         {"reason", told.reason},
-                         {"message", told.message}};
+  json::Json condition = {{"type", kPodScheduled},
+                          {"status", "False"},
+                          {"reason", told.reason},
+                          {"message", told.message}};
   if (told.moves) {
     condition["lastTransitionTime"] = FormatRfc3339(now);
   }
-  sim::Json body = {{"metadata", {{"uid", pod.uid}}},
-                    {"status", {{"conditions", sim::Json::array({std::move(condition)})}}}};
+  json::Json body = {{"metadata", {{"uid", pod.uid}}},
+                     {"status", {{"conditions", json::Json::array({std::move(condition)})}}}};
   if (!told.version.empty()) {
     body["metadata"]["resourceVersion"] = told.version;
   }
@@ -49,7 +49,7 @@ Patch StatusPatch(const cluster::PodRecord& pod, const PodTold& told, Time now) 
     body["status"]["nominatedNodeName"] = *told.nominated;
   }
   return {
-      kube::kPods, {pod.ns, pod.name, pod.uid}, "status", kube::kStrategicPatch, sim::Dump(body)};
+      kube::kPods, {pod.ns, pod.name, pod.uid}, "status", kube::kStrategicPatch, json::Dump(body)};
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ void Waiters::TellPods(const cluster::State& state, GangId id, const Words& word
     if (shown.hash == hash && shown.is_false && !shown.nominated) {
       continue;
     }
-    const auto nominated = shown.nominated ? std::optional(sim::Json()) : std::nullopt;
+    const auto nominated = shown.nominated ? std::optional(json::Json()) : std::nullopt;
     effects.patches.push_back(StatusPatch(
         pod, {kUnschedulable, words.message, shown.version, !shown.is_false, nominated}, now));
     if (!shown.overtaken) {
@@ -166,7 +166,7 @@ void Waiters::TellBindFailed(const cluster::State& state, PodId id, const std::s
   const cluster::PodRecord& pod = state.pod(id);
   Shown& shown = shown_[id];
   effects.patches.push_back(StatusPatch(
-      pod, {kSchedulerError, message, shown.version, !shown.is_false, sim::Json(node)}, now));
+      pod, {kSchedulerError, message, shown.version, !shown.is_false, json::Json(node)}, now));
   effects.events.push_back(
       {{"v1", "Pod", pod.ns, pod.name, pod.uid},
        {.warning = true, .reason = "FailedScheduling", .message = message, .key = ""}});

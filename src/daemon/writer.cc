@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/json.h"
+#include "api/json.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -128,10 +128,10 @@ void Writer::CreateQueue(const std::string& name) {
   request.method = kube::Method::kPost;
   request.path = kube::CollectionPath(kube::kQueues);
   request.content_type = kube::kJsonType;
-  request.body = sim::Dump({{"apiVersion", "scheduling.volcano.sh/v1beta1"},
-                            {"kind", "Queue"},
-                            {"metadata", {{"name", name}}},
-                            {"spec", {{"weight", 1}, {"reclaimable", name != "root"}}}});
+  request.body = json::Dump({{"apiVersion", "scheduling.volcano.sh/v1beta1"},
+                             {"kind", "Queue"},
+                             {"metadata", {{"name", name}}},
+                             {"spec", {{"weight", 1}, {"reclaimable", name != "root"}}}});
   const auto answered = [this, name](kube::Response&& response) {
     queue_created_(name, kube::ErrorOf(response, "create", kube::kQueues, name));
   };

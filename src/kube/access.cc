@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "api/decode.h"
+#include "api/json.h"
 #include "kube/credentials.h"
-#include "kube/json.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // Where the kubelet puts a pod's service account.
@@ -164,7 +166,7 @@ Result<std::unique_ptr<Config>> Parse(const std::string& path, const std::string
         "them all in KUBECONFIG, with ':' between",
         path, documents.size()));
   }
-  config->json = ParseJson(documents.front().json);
+  config->json = json::ParseOrNull(documents.front().json);
   if (config->json.is_discarded()) {
     return Invalid(path + ": is no kubeconfig: cannot be read as YAML");
   }
@@ -469,8 +471,9 @@ Result<Access> LoadFiles(const std::vector<std::string>& paths, const std::strin
   return AccessFromKubeconfigs(read, options);
 }
 
-// "https://user:secret@host" -> "https://host".
-std::string WithoutUser(const std::string& url) {
+// "https://user:secret@host/path?token=secret" -> "https://host/path".
+std::string WithoutSecrets(const std::string& whole) {
+  std::string url = whole.substr(0, whole.find('?'));
   const size_t begin = url.find("://");
   const size_t host = begin == std::string::npos ? 0 : begin + 3;
   const size_t at = url.find('@', host);
@@ -501,7 +504,7 @@ std::string Access::Redacted() const {
   if (kinds.empty()) {
     kinds.emplace_back("no credential");
   }
-  return fmt::format("{} from {}: {}{}{}{}", WithoutUser(server), source, fmt::join(kinds, ", "),
+  return fmt::format("{} from {}: {}{}{}{}", WithoutSecrets(server), source, fmt::join(kinds, ", "),
                      ca_pem.empty() ? "" : ", own CA",
                      insecure ? ", the server's certificate is not verified" : "",
                      proxy_url.empty() ? "" : ", through a proxy");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <climits>
@@ -19,11 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kube/json.h"
+#include "api/json.h"
 #include "rt/clock.h"
 #include "rt/files.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // An ExecCredential is a few kilobytes; of stderr the end says what went wrong.
@@ -107,7 +110,7 @@ std::string ExecInfo(const Access& access) {
                      {"apiVersion", access.exec->api_version},
                      {"spec", std::move(spec)}};
   // Bytes that are not UTF-8 are replaced, where the plain form would throw.
-  return DumpJson(info);
+  return json::Dump(info);
 }
 
 // Ours, then the plugin's own, then the question; later ones win.
@@ -171,6 +174,9 @@ std::pair<pid_t, int> Spawn(const Access& access, const Pipe& out, const Pipe& e
   posix_spawn_file_actions_destroy(&actions);
   return {pid, error};
 }
+
+// Process group of the one that runs, 0: none.
+std::atomic<pid_t> running_plugin = 0;
 
 struct Ended {
   int status = 0;  // as waitpid tells it
@@ -260,11 +266,11 @@ std::string Shown(std::string text, const ExecPlugin& exec) {
 
 // Nothing of `output` may stand in the error.
 Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& exec) {
-  const Json answer = ParseJson(output);
-  if (!answer.is_object() || TextOf(answer, {"kind"}) != "ExecCredential") {
+  const Json answer = json::ParseOrNull(output);
+  if (!answer.is_object() || json::Text(answer, {"kind"}) != "ExecCredential") {
     return Invalid("it did not print an ExecCredential as JSON");
   }
-  if (const std::string version = TextOf(answer, {"apiVersion"}); version != exec.api_version) {
+  if (const std::string version = json::Text(answer, {"apiVersion"}); version != exec.api_version) {
     return Invalid(
         fmt::format("it answered in another apiVersion than {}, which the kubeconfig "
                     "names",
@@ -274,9 +280,9 @@ Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& e
   if (status == answer.end() || !status->is_object()) {
     return Invalid("its ExecCredential has no status");
   }
-  Credential credential{TrimToken(TextOf(*status, {"token"})),
-                        TextOf(*status, {"clientCertificateData"}),
-                        TextOf(*status, {"clientKeyData"}),
+  Credential credential{TrimToken(json::Text(*status, {"token"})),
+                        json::Text(*status, {"clientCertificateData"}),
+                        json::Text(*status, {"clientKeyData"}),
                         {}};
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty()) {
     return Invalid("its status has only one of clientCertificateData and clientKeyData");
@@ -287,7 +293,7 @@ Result<Credential> ReadCredential(const std::string& output, const ExecPlugin& e
   if (!IsToken(credential.token)) {
     return Invalid("its token holds a blank or a line break");
   }
-  if (const std::string expires = TextOf(*status, {"expirationTimestamp"}); !expires.empty()) {
+  if (const std::string expires = json::Text(*status, {"expirationTimestamp"}); !expires.empty()) {
     const Result<Time> time = ParseRfc3339(expires);
     if (!time) {
       return Invalid("its expirationTimestamp is no RFC 3339 time");
@@ -323,6 +329,12 @@ Result<Credential> Judge(const Ended& ended, const ExecPlugin& exec, Duration li
 }
 
 }  // namespace
+
+void KillPlugin() {
+  if (const pid_t group = running_plugin; group > 0) {
+    kill(-group, SIGKILL);
+  }
+}
 
 Result<std::string> ReadSmallFile(const std::string& path) {
   return rt::ReadSmallFile(path, kMostFileBytes);

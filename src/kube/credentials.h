@@ -20,6 +20,8 @@ inline constexpr size_t kMostFileBytes = size_t{16} << 20;
 
 // kNotFound: it is not there; else kIo.
 Result<std::string> ReadSmallFile(const std::string& path);
+// For a process that ends without ceremony: a plugin under way would go on without it.
+void KillPlugin();
 
 // Standard alphabet with padding; line breaks are passed over.
 Result<std::string> DecodeBase64(std::string_view text);

@@ -21,6 +21,9 @@ constexpr long kKeepIdleSeconds = 15;
 constexpr long kKeepIntervalSeconds = 5;
 constexpr int kKeepProbes = 3;
 constexpr unsigned int kUserTimeoutMs = 30'000;
+// The API server closes a connection that was idle for 90 s (IdleTimeout of apiserver's
+// secure_serving.go); what is sent at that moment is lost.
+constexpr long kMostIdleSeconds = 60;
 // Lists come in megabytes: four times curl's own size, so a quarter of the reads.
 constexpr long kReceiveBuffer = 64L * 1024;
 // More idle handles than this were a burst of streams; they are freed.
@@ -161,7 +164,10 @@ void CurlHandles::SetUp(CurlHandle& handle) const {
   Set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   Set(easy, CURLOPT_FOLLOWLOCATION, 0L);
   Set(easy, CURLOPT_USERAGENT, user_agent_.c_str());
-  Set(easy, CURLOPT_BUFFERSIZE, kReceiveBuffer);
+  // Refused while the handle still has its buffer, as after a name that did not resolve: of this
+  // size, then.
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kReceiveBuffer);
+  Set(easy, CURLOPT_MAXAGE_CONN, kMostIdleSeconds);
   Set(easy, CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(kConnectTimeout));
   Set(easy, CURLOPT_TCP_NODELAY, 1L);
   Set(easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -516,6 +516,8 @@ void CurlTransport::Impl::Finish(Exchange& exchange, CURLcode code) {
   if (code != CURLE_OK) {
     response = {};
     response.error = handles.WhatFailed(*exchange.handle, code, exchange.request.timeout);
+    response.untrusted = code == CURLE_PEER_FAILED_VERIFICATION ||
+                         code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
   } else if (response.status == kUnauthorized && !exchange.resent && Renew(exchange)) {
     Close(exchange);
     exchange.resent = true;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/json.h"
+#include "api/json.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // What a metav1.Status says; empty when the body is none.
@@ -18,19 +20,19 @@ struct StatusObject {
 
 StatusObject ReadStatus(std::string_view body) {
   StatusObject out;
-  const Json json = ParseJson(body);
-  if (TextOf(json, {"kind"}) != "Status") return out;
-  out.reason = TextOf(json, {"reason"});
-  out.message = TextOf(json, {"message"});
-  out.name = TextOf(json, {"details", "name"});
+  const Json json = json::ParseOrNull(body);
+  if (json::Text(json, {"kind"}) != "Status") return out;
+  out.reason = json::Text(json, {"reason"});
+  out.message = json::Text(json, {"message"});
+  out.name = json::Text(json, {"details", "name"});
   // An hour is beyond any sensible answer, and keeps the product in range.
   static constexpr int64_t kMostSeconds = 3600;
-  out.retry_after =
-      Seconds(std::clamp<int64_t>(IntOf(json, {"details", "retryAfterSeconds"}), 0, kMostSeconds));
-  if (const Json* causes = FieldOf(json, {"details", "causes"});
+  out.retry_after = Seconds(std::clamp<int64_t>(
+      json::Number(json, {"details", "retryAfterSeconds"}, 0), 0, kMostSeconds));
+  if (const Json* causes = json::Get(json, {"details", "causes"});
       causes != nullptr && causes->is_array()) {
     for (const Json& cause : *causes) {
-      out.too_new = out.too_new || TextOf(cause, {"reason"}) == "ResourceVersionTooLarge";
+      out.too_new = out.too_new || json::Text(cause, {"reason"}) == "ResourceVersionTooLarge";
     }
   }
   return out;

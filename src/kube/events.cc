@@ -11,14 +11,16 @@
 
 #include <fmt/format.h>
 
+#include "api/json.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "kube/backoff.h"
 #include "kube/errors.h"
-#include "kube/json.h"
 #include "kube/resources.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // client-go's record: the correlator's caches, its aggregation, its spam filter, and how often one
@@ -350,19 +352,20 @@ std::string EventRecorder::Impl::BodyOf(const Series& series) const {
                 {"name", series.about.name}};
   if (!series.about.ns.empty()) about["namespace"] = series.about.ns;
   if (!series.about.uid.empty()) about["uid"] = series.about.uid;
-  return DumpJson({{"apiVersion", "v1"},
-                   {"kind", "Event"},
-                   {"metadata", {{"name", series.name}, {"namespace", NamespaceOf(series.about)}}},
-                   {"involvedObject", std::move(about)},
-                   {"reason", series.reason},
-                   {"message", series.message},
-                   {"type", series.warning ? "Warning" : "Normal"},
-                   {"count", series.count},
-                   {"firstTimestamp", FormatRfc3339(series.first)},
-                   {"lastTimestamp", FormatRfc3339(series.last)},
-                   {"source", {{"component", options.component}}},
-                   {"reportingComponent", options.component},
-                   {"reportingInstance", options.instance}});
+  return json::Dump(
+      {{"apiVersion", "v1"},
+       {"kind", "Event"},
+       {"metadata", {{"name", series.name}, {"namespace", NamespaceOf(series.about)}}},
+       {"involvedObject", std::move(about)},
+       {"reason", series.reason},
+       {"message", series.message},
+       {"type", series.warning ? "Warning" : "Normal"},
+       {"count", series.count},
+       {"firstTimestamp", FormatRfc3339(series.first)},
+       {"lastTimestamp", FormatRfc3339(series.last)},
+       {"source", {{"component", options.component}}},
+       {"reportingComponent", options.component},
+       {"reportingInstance", options.instance}});
 }
 
 void EventRecorder::Impl::Post(const SeriesRef& series) {
@@ -380,9 +383,9 @@ void EventRecorder::Impl::Patch(const SeriesRef& series) {
   request.method = Method::kPatch;
   request.path = ObjectPath(kEvents, NamespaceOf(series->about), series->name);
   request.content_type = kMergePatch;
-  request.body = DumpJson({{"count", series->count},
-                           {"lastTimestamp", FormatRfc3339(series->last)},
-                           {"message", series->message}});
+  request.body = json::Dump({{"count", series->count},
+                             {"lastTimestamp", FormatRfc3339(series->last)},
+                             {"message", series->message}});
   Send(series, std::move(request), "patch");
 }
 

@@ -11,12 +11,14 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "base/prng.h"
 #include "kube/fake_transport.h"
-#include "kube/json.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 const ObjectReference kPod{"v1", "Pod", "ml", "worker-0", "uid-0"};
@@ -38,11 +40,11 @@ struct EventsTest : testing::Test {
     recorder = std::make_unique<EventRecorder>(transport, std::move(options));
   }
   Response Serve(const Request& request) {
-    const Json body = ParseJson(request.body);
+    const Json body = json::ParseOrNull(request.body);
     if (request.method == Method::kPost) {
       EXPECT_EQ(request.content_type, kJsonType);
       ++posts;
-      const std::string path = request.path + "/" + TextOf(body, {"metadata", "name"});
+      const std::string path = request.path + "/" + json::Text(body, {"metadata", "name"});
       if (!events.emplace(path, body).second) {
         return Reply(409, R"({"kind":"Status","reason":"AlreadyExists"})");
       }
@@ -54,7 +56,7 @@ struct EventsTest : testing::Test {
     const auto at = events.find(request.path);
     if (at == events.end()) return Reply(404, R"({"kind":"Status","reason":"NotFound"})");
     at->second.merge_patch(body);
-    return Reply(200, DumpJson(at->second));
+    return Reply(200, json::Dump(at->second));
   }
   [[nodiscard]] const Json& Only() const {
     EXPECT_EQ(events.size(), 1U);
@@ -62,7 +64,7 @@ struct EventsTest : testing::Test {
   }
   [[nodiscard]] int64_t CountOf(const std::string& message) const {
     for (const auto& [path, event] : events) {
-      if (TextOf(event, {"message"}) == message) return IntOf(event, {"count"});
+      if (json::Text(event, {"message"}) == message) return json::Number(event, {"count"}, 0);
     }
     return 0;
   }
@@ -78,30 +80,30 @@ TEST_F(EventsTest, CarryWhatKubectlShows) {
   transport.Run();
   const Json& event = Only();
   EXPECT_TRUE(events.begin()->first.starts_with("/api/v1/namespaces/ml/events/worker-0."));
-  EXPECT_EQ(TextOf(event, {"metadata", "namespace"}), "ml");
+  EXPECT_EQ(json::Text(event, {"metadata", "namespace"}), "ml");
   const Json about = {{"apiVersion", "v1"},
                       {"kind", "Pod"},
                       {"namespace", "ml"},
                       {"name", "worker-0"},
                       {"uid", "uid-0"}};
-  EXPECT_EQ(*FieldOf(event, {"involvedObject"}), about);
-  EXPECT_EQ(TextOf(event, {"type"}), "Warning");
-  EXPECT_EQ(TextOf(event, {"reason"}), "FailedScheduling");
-  EXPECT_EQ(TextOf(event, {"message"}), "0/3 nodes");
-  EXPECT_EQ(IntOf(event, {"count"}), 1);
-  EXPECT_EQ(TextOf(event, {"firstTimestamp"}), FormatRfc3339(transport.Wall()));
-  EXPECT_EQ(TextOf(event, {"lastTimestamp"}), FormatRfc3339(transport.Wall()));
-  EXPECT_EQ(TextOf(event, {"source", "component"}), "volcano");
-  EXPECT_EQ(TextOf(event, {"reportingComponent"}), "volcano");
-  EXPECT_EQ(TextOf(event, {"reportingInstance"}), "host-1");
+  EXPECT_EQ(*json::Get(event, {"involvedObject"}), about);
+  EXPECT_EQ(json::Text(event, {"type"}), "Warning");
+  EXPECT_EQ(json::Text(event, {"reason"}), "FailedScheduling");
+  EXPECT_EQ(json::Text(event, {"message"}), "0/3 nodes");
+  EXPECT_EQ(json::Number(event, {"count"}, 0), 1);
+  EXPECT_EQ(json::Text(event, {"firstTimestamp"}), FormatRfc3339(transport.Wall()));
+  EXPECT_EQ(json::Text(event, {"lastTimestamp"}), FormatRfc3339(transport.Wall()));
+  EXPECT_EQ(json::Text(event, {"source", "component"}), "volcano");
+  EXPECT_EQ(json::Text(event, {"reportingComponent"}), "volcano");
+  EXPECT_EQ(json::Text(event, {"reportingInstance"}), "host-1");
 }
 
 TEST_F(EventsTest, OfWhatHasNoNamespaceLieInDefault) {
   recorder->Record(kNode, Important("Cordoned"));
   transport.Run();
   EXPECT_TRUE(events.begin()->first.starts_with("/api/v1/namespaces/default/events/node-1."));
-  EXPECT_EQ(FieldOf(Only(), {"involvedObject", "namespace"}), nullptr);
-  EXPECT_EQ(TextOf(Only(), {"type"}), "Normal");
+  EXPECT_EQ(json::Get(Only(), {"involvedObject", "namespace"}), nullptr);
+  EXPECT_EQ(json::Text(Only(), {"type"}), "Normal");
 }
 
 TEST_F(EventsTest, NamesFitWhateverTheObjectsName) {
@@ -114,7 +116,7 @@ TEST_F(EventsTest, NamesFitWhateverTheObjectsName) {
   transport.Run();
   EXPECT_EQ(events.size(), 28U);
   for (const auto& [path, event] : events) {
-    const std::string name = TextOf(event, {"metadata", "name"});
+    const std::string name = json::Text(event, {"metadata", "name"});
     EXPECT_LE(name.size(), 253U);
     EXPECT_NE(name[name.rfind('.') - 1], '-');
     EXPECT_NE(name[name.rfind('.') - 1], '.');
@@ -127,7 +129,7 @@ TEST_F(EventsTest, MessagesAreCutAtACharacter) {
     events.clear();
     recorder->Record(kPod, Important("Scheduled", std::string(pad, 'x') + "\xe2\x82\xac and on"));
     transport.Run();
-    const std::string message = TextOf(Only(), {"message"});
+    const std::string message = json::Text(Only(), {"message"});
     EXPECT_LE(message.size(), 1024U);
     EXPECT_EQ(message, std::string(pad, 'x') + (pad <= 1021 ? "\xe2\x82\xac" : "") +
                            (pad == 1020 ? " " : ""));
@@ -137,7 +139,7 @@ TEST_F(EventsTest, MessagesAreCutAtACharacter) {
 TEST_F(EventsTest, ThatAreNoUtf8AreWrittenAllTheSame) {
   recorder->Record(kPod, Important("Scheduled", "node \xff\xfe"));
   transport.Run();
-  EXPECT_EQ(TextOf(Only(), {"message"}), "node \xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(json::Text(Only(), {"message"}), "node \xef\xbf\xbd\xef\xbf\xbd");
 }
 
 TEST_F(EventsTest, ImportantOnesAreEachWrittenOnce) {
@@ -162,7 +164,7 @@ TEST_F(EventsTest, AKeyMakesTheNameAndTheSameToldAgainFindsItWritten) {
   transport.Run();
   EXPECT_EQ(events.size(), 2U);
   EXPECT_TRUE(events.contains(path));
-  EXPECT_EQ(IntOf(events[path], {"count"}), 1);
+  EXPECT_EQ(json::Number(events[path], {"count"}, 0), 1);
   EXPECT_EQ(other.counts().written, 2U);
   EXPECT_EQ(other.counts().failed, 0U);
 }
@@ -170,15 +172,15 @@ TEST_F(EventsTest, AKeyMakesTheNameAndTheSameToldAgainFindsItWritten) {
 TEST_F(EventsTest, TheSameAgainCountsUp) {
   recorder->Record(kPod, Ordinary("FailedScheduling"));
   transport.Run();
-  const std::string first = TextOf(Only(), {"firstTimestamp"});
+  const std::string first = json::Text(Only(), {"firstTimestamp"});
   transport.Advance(Seconds(599));
   recorder->Record(kPod, Ordinary("FailedScheduling"));
   transport.Run();
   EXPECT_EQ(posts, 1);
   EXPECT_EQ(patches, 1);
-  EXPECT_EQ(IntOf(Only(), {"count"}), 2);
-  EXPECT_EQ(TextOf(Only(), {"firstTimestamp"}), first);
-  EXPECT_EQ(TextOf(Only(), {"lastTimestamp"}), FormatRfc3339(transport.Wall()));
+  EXPECT_EQ(json::Number(Only(), {"count"}, 0), 2);
+  EXPECT_EQ(json::Text(Only(), {"firstTimestamp"}), first);
+  EXPECT_EQ(json::Text(Only(), {"lastTimestamp"}), FormatRfc3339(transport.Wall()));
   EXPECT_EQ(recorder->counts().counted_up, 1U);
 }
 
@@ -226,7 +228,7 @@ TEST_F(EventsTest, WhatRepeatsWhileItIsBeingWrittenIsPatchedOnce) {
   transport.Advance(Seconds(1));
   EXPECT_EQ(posts, 1);
   EXPECT_EQ(patches, 1);
-  EXPECT_EQ(IntOf(Only(), {"count"}), 6);
+  EXPECT_EQ(json::Number(Only(), {"count"}, 0), 6);
 }
 
 TEST_F(EventsTest, ACountedOneThatTheServerForgotIsWrittenAnew) {
@@ -235,7 +237,7 @@ TEST_F(EventsTest, ACountedOneThatTheServerForgotIsWrittenAnew) {
   events.clear();
   recorder->Record(kPod, Ordinary("FailedScheduling"));
   transport.Run();
-  EXPECT_EQ(IntOf(Only(), {"count"}), 2);
+  EXPECT_EQ(json::Number(Only(), {"count"}, 0), 2);
   EXPECT_EQ(posts, 2);
   EXPECT_EQ(recorder->counts().written, 1U);
   EXPECT_EQ(recorder->counts().counted_up, 1U);
@@ -354,7 +356,7 @@ TEST_F(EventsTest, WhatWasCountedWhileAnAnswerWasLostIsPatched) {
   transport.Advance(Seconds(5));
   EXPECT_EQ(posts, 2);
   EXPECT_EQ(patches, 1);
-  EXPECT_EQ(IntOf(Only(), {"count"}), 2);
+  EXPECT_EQ(json::Number(Only(), {"count"}, 0), 2);
 }
 
 TEST_F(EventsTest, AServerThatIsAwayHoldsAllUpAndIsNotPressed) {
@@ -456,7 +458,7 @@ TEST_F(EventsTest, WhatWasGivenUpBeginsAnew) {
   transport.on_send = [this](const Request& request) { return Serve(request); };
   recorder->Record(kPod, Ordinary("FailedScheduling"));
   transport.Run();
-  EXPECT_EQ(IntOf(Only(), {"count"}), 1);
+  EXPECT_EQ(json::Number(Only(), {"count"}, 0), 1);
 }
 
 // --- the end
@@ -554,10 +556,10 @@ TEST_F(EventsTest, AccountForEveryRecordUnderAnySequenceOfFaults) {
     std::map<std::string, int> scheduled;
     int64_t counted = 0;
     for (const auto& [path, event] : events) {
-      if (TextOf(event, {"reason"}) == "Scheduled") {
-        ++scheduled[TextOf(event, {"message"})];
+      if (json::Text(event, {"reason"}) == "Scheduled") {
+        ++scheduled[json::Text(event, {"message"})];
       } else {
-        counted += IntOf(event, {"count"});
+        counted += json::Number(event, {"count"}, 0);
       }
     }
     ASSERT_EQ(scheduled.size(), important);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/json.h"
 #include "base/log.h"
-#include "kube/json.h"
 #include "kube/resources.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // client-go: resourcelock's requests time out after half the renew deadline, and never sooner than
@@ -29,14 +31,14 @@ struct Record {
 
 Record RecordOf(const Json& lease) {
   Record record;
-  record.holder = TextOf(lease, {"spec", "holderIdentity"});
-  record.acquired = TextOf(lease, {"spec", "acquireTime"});
-  record.renewed = TextOf(lease, {"spec", "renewTime"});
+  record.holder = json::Text(lease, {"spec", "holderIdentity"});
+  record.acquired = json::Text(lease, {"spec", "acquireTime"});
+  record.renewed = json::Text(lease, {"spec", "renewTime"});
   // Whatever stands there: beyond a day nothing changes, and the product stays in range.
   static constexpr int64_t kMostSeconds = 86'400;
-  record.seconds =
-      std::clamp<int64_t>(IntOf(lease, {"spec", "leaseDurationSeconds"}), 0, kMostSeconds);
-  record.transitions = IntOf(lease, {"spec", "leaseTransitions"});
+  record.seconds = std::clamp<int64_t>(json::Number(lease, {"spec", "leaseDurationSeconds"}, 0), 0,
+                                       kMostSeconds);
+  record.transitions = json::Number(lease, {"spec", "leaseTransitions"}, 0);
   return record;
 }
 
@@ -45,7 +47,7 @@ int64_t SecondsOf(Duration duration) { return (duration.ns + Seconds(1).ns - 1) 
 
 // The object as the server has it, but for its spec; {} when the text is none.
 Json LeaseOf(const Response& response) {
-  Json lease = ParseJson(response.body);
+  Json lease = json::ParseOrNull(response.body);
   return lease.is_object() ? lease : Json::object();
 }
 
@@ -73,6 +75,7 @@ struct LeaderElector::Impl {
   Time turn_from;     // the start of the turn under way
   Time renewed_from;  // the start of the last renewal that got through
   std::string last_error;
+  bool troubled = false;  // told, and not yet that it is over
 
   Json lease = Json::object();  // as last read or written
   bool fresh = false;           // `lease` is what the server has, as far as we know
@@ -191,7 +194,7 @@ void LeaderElector::Impl::Write(const Record& record, bool create,
   Request request = UrgentRequest(create ? Method::kPost : Method::kPut,
                                   create ? CollectionPath(kLeases, options.ns) : Path(), Timeout());
   request.content_type = kJsonType;
-  request.body = DumpJson(body);
+  request.body = json::Dump(body);
   fresh = false;  // until the answer says what the server has
   writing = true;
   call = transport.Send(std::move(request), [this, done = std::move(done),
@@ -221,6 +224,11 @@ void LeaderElector::Impl::TryWrite(bool create) {
     if (error.ok()) return OnWritten(response, started);
     // Somebody wrote in between, or it is gone: the next look says which.
     const bool moved = error.failure == Failure::kConflict || error.failure == Failure::kNotFound;
+    // A Lease that cannot even be created has no namespace to lie in.
+    if (create && error.failure == Failure::kNotFound) {
+      if (Trouble(response, "create")) Later();
+      return;
+    }
     if (moved && leading) return Read();
     if (moved) return Later();
     if (Trouble(response, create ? "create" : "update")) Later();
@@ -229,7 +237,7 @@ void LeaderElector::Impl::TryWrite(bool create) {
 
 void LeaderElector::Impl::OnWritten(const Response& response, Time started) {
   const Json written = LeaseOf(response);
-  fresh = !TextOf(written, {"metadata", "resourceVersion"}).empty();
+  fresh = !json::Text(written, {"metadata", "resourceVersion"}).empty();
   // An answer that took longer than the deadline proves nothing any more: after a pause of the
   // process it may even be older than another's turn.
   if (transport.Now() >= started + options.renew_deadline) {
@@ -264,12 +272,13 @@ void LeaderElector::Impl::Elected(Time started) {
 // Keeps what the Lease says now. False when a handler ended our turn.
 bool LeaderElector::Impl::Observe(const Json& now) {
   lease = now;
-  fresh = !TextOf(now, {"metadata", "resourceVersion"}).empty();
+  fresh = !json::Text(now, {"metadata", "resourceVersion"}).empty();
   Record record = RecordOf(now);
   if (record != observed || observed_at == Time{}) {
     observed = std::move(record);
     observed_at = transport.Now();
   }
+  if (std::exchange(troubled, false) && !Tell(handlers.trouble, ApiError())) return false;
   if (holder_told && told_holder == observed.holder) return true;
   holder_told = true;
   told_holder = observed.holder;
@@ -279,6 +288,7 @@ bool LeaderElector::Impl::Observe(const Json& now) {
 bool LeaderElector::Impl::Trouble(const Response& response, std::string_view verb) {
   const ApiError error = ErrorOf(response, verb, kLeases, options.ns + "/" + options.name);
   last_error = error.message;
+  troubled = true;
   return Tell(handlers.trouble, error);
 }
 
@@ -416,6 +426,8 @@ void LeaderElector::Release(std::function<void()> done) {
 }
 
 bool LeaderElector::leading() const { return remaining() > Duration{}; }
+
+std::string LeaderElector::uid() const { return json::Text(impl_->lease, {"metadata", "uid"}); }
 
 Duration LeaderElector::remaining() const {
   const Time now = impl_->transport.Now();

@@ -36,6 +36,7 @@ class LeaderElector {
     std::function<void(std::string_view why)> lost;
     // Who holds it, when that changes; "" when nobody.
     std::function<void(std::string_view holder)> observed;
+    // The Lease could not be read or written; it is tried again. kNone when it could be after all.
     std::function<void(const ApiError&)> trouble;
   };
   LeaderElector(Transport& transport, LeaseOptions options, Handlers handlers);
@@ -55,6 +56,8 @@ class LeaderElector {
   // For how long we are sure to be the only leader: from the *start* of the last renewal that got
   // through, on our own clock. 0 when not leading. Read before each batch of writes.
   [[nodiscard]] Duration remaining() const;
+  // Of the Lease as last seen; "" before.
+  [[nodiscard]] std::string uid() const;
 
  private:
   struct Impl;

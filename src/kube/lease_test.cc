@@ -10,11 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json.h"
 #include "base/prng.h"
 #include "kube/fake_transport.h"
-#include "kube/json.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 constexpr std::string_view kLeasePath =
@@ -31,10 +33,10 @@ struct LeaseServer {
     EXPECT_TRUE(request.urgent);
     if (request.method == Method::kGet) {
       EXPECT_EQ(request.path, kLeasePath);
-      return lease ? Reply(200, DumpJson(*lease)) : Reply(404);
+      return lease ? Reply(200, json::Dump(*lease)) : Reply(404);
     }
     EXPECT_EQ(request.content_type, kJsonType);
-    Json body = ParseJson(request.body);
+    Json body = json::ParseOrNull(request.body);
     if (request.method == Method::kPost) {
       EXPECT_EQ(request.path, kLeasesPath);
       if (lease) return Reply(409, R"({"kind":"Status","reason":"AlreadyExists"})");
@@ -42,12 +44,12 @@ struct LeaseServer {
       EXPECT_EQ(request.method, Method::kPut);
       EXPECT_EQ(request.path, kLeasePath);
       if (!lease) return Reply(404);
-      if (TextOf(body, {"metadata", "resourceVersion"}) != std::to_string(version)) {
+      if (json::Text(body, {"metadata", "resourceVersion"}) != std::to_string(version)) {
         return Reply(409, R"({"kind":"Status","reason":"Conflict"})");
       }
     }
     Store(std::move(body));
-    return Reply(200, DumpJson(*lease));
+    return Reply(200, json::Dump(*lease));
   }
   void Store(Json body) {
     ++writes;
@@ -66,7 +68,7 @@ struct LeaseServer {
     Store(std::move(body));
   }
   [[nodiscard]] std::string Holder() const {
-    return lease ? TextOf(*lease, {"spec", "holderIdentity"}) : "(absent)";
+    return lease ? json::Text(*lease, {"spec", "holderIdentity"}) : "(absent)";
   }
 };
 
@@ -116,28 +118,29 @@ TEST(Lease, AnAbsentOneIsCreatedAndHeld) {
   EXPECT_EQ(a.log, (Log{"holder=", "holder=a_1", "elected"}));
   ASSERT_TRUE(server.lease);
   const Json& lease = *server.lease;
-  EXPECT_EQ(TextOf(lease, {"apiVersion"}), "coordination.k8s.io/v1");
-  EXPECT_EQ(TextOf(lease, {"kind"}), "Lease");
-  EXPECT_EQ(TextOf(lease, {"metadata", "namespace"}), "hopwise-system");
-  EXPECT_EQ(IntOf(lease, {"spec", "leaseDurationSeconds"}), 15);
-  EXPECT_EQ(IntOf(lease, {"spec", "leaseTransitions"}), 0);
+  EXPECT_EQ(json::Text(lease, {"apiVersion"}), "coordination.k8s.io/v1");
+  EXPECT_EQ(json::Text(lease, {"kind"}), "Lease");
+  EXPECT_EQ(json::Text(lease, {"metadata", "namespace"}), "hopwise-system");
+  EXPECT_EQ(json::Number(lease, {"spec", "leaseDurationSeconds"}, 0), 15);
+  EXPECT_EQ(json::Number(lease, {"spec", "leaseTransitions"}, 0), 0);
   const std::string now = FormatRfc3339Micro(a.transport.Wall());
-  EXPECT_EQ(TextOf(lease, {"spec", "acquireTime"}), now);
-  EXPECT_EQ(TextOf(lease, {"spec", "renewTime"}), now);
+  EXPECT_EQ(json::Text(lease, {"spec", "acquireTime"}), now);
+  EXPECT_EQ(json::Text(lease, {"spec", "renewTime"}), now);
 }
 
 TEST(Lease, IsRenewedEveryRetryPeriodByOneWriteAndKeepsItsAcquireTime) {
   LeaseServer server;
   Candidate a(server, "a_1");
   a.Start();
-  const std::string acquired = TextOf(*server.lease, {"spec", "acquireTime"});
+  const std::string acquired = json::Text(*server.lease, {"spec", "acquireTime"});
   const size_t before = a.transport.sent().size();
   a.transport.Advance(Seconds(20));
   EXPECT_EQ(a.transport.sent().size() - before, 10U);
   EXPECT_EQ(server.writes, 11);
-  EXPECT_EQ(TextOf(*server.lease, {"spec", "acquireTime"}), acquired);
-  EXPECT_EQ(TextOf(*server.lease, {"spec", "renewTime"}), FormatRfc3339Micro(a.transport.Wall()));
-  EXPECT_EQ(IntOf(*server.lease, {"spec", "leaseTransitions"}), 0);
+  EXPECT_EQ(json::Text(*server.lease, {"spec", "acquireTime"}), acquired);
+  EXPECT_EQ(json::Text(*server.lease, {"spec", "renewTime"}),
+            FormatRfc3339Micro(a.transport.Wall()));
+  EXPECT_EQ(json::Number(*server.lease, {"spec", "leaseTransitions"}, 0), 0);
   EXPECT_EQ(a.log.size(), 3U) << "elected once";
 }
 
@@ -158,9 +161,9 @@ TEST(Lease, KeepsWhatOthersWroteOnIt) {
   Candidate a(server, "a_1");
   a.Start();
   EXPECT_TRUE(a.leading());
-  EXPECT_EQ(TextOf(*server.lease, {"metadata", "labels", "team"}), "ml");
-  EXPECT_EQ(TextOf(*server.lease, {"spec", "strategy"}), "OldestEmulationVersion");
-  EXPECT_EQ(IntOf(*server.lease, {"spec", "leaseTransitions"}), 4);
+  EXPECT_EQ(json::Text(*server.lease, {"metadata", "labels", "team"}), "ml");
+  EXPECT_EQ(json::Text(*server.lease, {"spec", "strategy"}), "OldestEmulationVersion");
+  EXPECT_EQ(json::Number(*server.lease, {"spec", "leaseTransitions"}, 0), 4);
 }
 
 TEST(Lease, OfAnotherIsTakenOnlyWhenItStoodStillForItsWholeDurationByOurClock) {
@@ -176,7 +179,7 @@ TEST(Lease, OfAnotherIsTakenOnlyWhenItStoodStillForItsWholeDurationByOurClock) {
   a.transport.Advance(Seconds(10));
   EXPECT_TRUE(a.leading());
   EXPECT_EQ(a.log, (Log{"holder=b_1", "holder=a_1", "elected"}));
-  EXPECT_EQ(IntOf(*server.lease, {"spec", "leaseTransitions"}), 4);
+  EXPECT_EQ(json::Number(*server.lease, {"spec", "leaseTransitions"}, 0), 4);
 }
 
 TEST(Lease, ThatIsReleasedIsTakenAtTheNextLook) {
@@ -290,7 +293,7 @@ TEST(Lease, AConflictThatIsNobodysTurnIsReadAndWrittenAgain) {
   server.Store(labelled);
   a.transport.Advance(Seconds(2));
   EXPECT_TRUE(a.leading());
-  EXPECT_EQ(TextOf(*server.lease, {"metadata", "labels", "x"}), "y");
+  EXPECT_EQ(json::Text(*server.lease, {"metadata", "labels", "x"}), "y");
   EXPECT_EQ(a.log.size(), 3U);
   server.lease.reset();  // deleted under us
   a.transport.Advance(Seconds(2));
@@ -369,7 +372,7 @@ TEST(Release, GivesTheLeaseBackForTheNextOne) {
   a.transport.Run();
   EXPECT_TRUE(done);
   EXPECT_EQ(server.Holder(), "");
-  EXPECT_EQ(IntOf(*server.lease, {"spec", "leaseDurationSeconds"}), 1);
+  EXPECT_EQ(json::Number(*server.lease, {"spec", "leaseDurationSeconds"}, 0), 1);
   a.transport.Advance(Seconds(60));
   EXPECT_EQ(server.Holder(), "") << "and does not take it again";
   EXPECT_EQ(a.transport.timers(), 0U);
@@ -437,6 +440,28 @@ TEST(Release, BearsConflicts) {
   a.transport.Run();
   EXPECT_TRUE(done);
   EXPECT_EQ(server.Holder(), "");
+}
+
+TEST(Trouble, ANamespaceThatDoesNotExistIsTold) {
+  LeaseServer server;
+  Candidate a(server, "a_1");
+  bool there = false;
+  a.transport.on_send = [&](const Request& request) {
+    if (request.method == Method::kPost && !there) {
+      return Reply(404,
+                   R"({"kind":"Status","reason":"NotFound","details":{"name":"hopwise-system"},)"
+                   R"("message":"namespaces \"hopwise-system\" not found"})");
+    }
+    return server.Answer(request);
+  };
+  a.Start();
+  ASSERT_EQ(a.errors.size(), 1U);
+  EXPECT_NE(a.errors[0].message.find("namespaces \"hopwise-system\" not found"), std::string::npos)
+      << a.errors[0].message;
+  there = true;
+  a.transport.Advance(Seconds(10));
+  EXPECT_TRUE(a.leading());
+  EXPECT_TRUE(a.errors.back().ok()) << "that it is over is told too";
 }
 
 TEST(Handlers, MayDestroyTheElector) {

@@ -7,11 +7,13 @@
 
 #include <simdjson.h>
 
+#include "api/json.h"
 #include "base/log.h"
 #include "kube/backoff.h"
-#include "kube/json.h"
 
 namespace hopwise::kube {
+
+using json::Json;
 namespace {
 
 // Longer than any object the API server stores (etcd's request limit is 1.5 MiB; JSON may take
@@ -31,12 +33,12 @@ struct Head {
 
 Head HeadOf(const Json& object, const Resource& resource) {
   Head head;
-  head.name = TextOf(object, {"metadata", "name"});
-  head.uid = TextOf(object, {"metadata", "uid"});
-  head.version = TextOf(object, {"metadata", "resourceVersion"});
-  if (resource.namespaced) head.ns = TextOf(object, {"metadata", "namespace"});
+  head.name = json::Text(object, {"metadata", "name"});
+  head.uid = json::Text(object, {"metadata", "uid"});
+  head.version = json::Text(object, {"metadata", "resourceVersion"});
+  if (resource.namespaced) head.ns = json::Text(object, {"metadata", "namespace"});
   head.initial_events_end =
-      TextOf(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
+      json::Text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
   return head;
 }
 
@@ -56,7 +58,7 @@ api::Decoded Identity(api::Decoder& decoder, const Resource& resource, const Hea
       {"apiVersion", out.api_version},
       {"kind", out.kind},
       {"metadata", {{"name", head.name}, {"namespace", head.ns}, {"uid", head.uid}}}};
-  if (auto decoded = decoder.Decode(DumpJson(json))) return *std::move(decoded);
+  if (auto decoded = decoder.Decode(json::Dump(json))) return *std::move(decoded);
   api::ObjectMeta meta;
   meta.ns = head.ns;
   meta.name = head.name;
@@ -381,8 +383,8 @@ bool Reflector::Impl::TakePage(std::string& body, api::ListMeta& meta) {
 
 // Bad items are there all the same: those known from before must not pass for deleted.
 void Reflector::Impl::MarkBadItems(const std::string& body, const std::vector<size_t>& bad) {
-  const Json json = ParseJson(body);
-  const Json* items = FieldOf(json, {"items"});
+  const Json json = json::ParseOrNull(body);
+  const Json* items = json::Get(json, {"items"});
   if (items == nullptr || !items->is_array()) return;
   for (const size_t index : bad) {
     if (index >= items->size()) continue;
@@ -511,7 +513,7 @@ bool Reflector::Impl::OnObject(std::string_view type, std::string_view text) {
 
 bool Reflector::Impl::OnUndecoded(std::string_view type, std::string_view text,
                                   const std::string& why) {
-  const Json json = ParseJson(text);
+  const Json json = json::ParseOrNull(text);
   const Head head = HeadOf(json, resource);
   if (head.name.empty()) {
     OnBroken();
@@ -530,7 +532,7 @@ bool Reflector::Impl::OnUndecoded(std::string_view type, std::string_view text,
 }
 
 bool Reflector::Impl::OnBookmark(std::string_view text) {
-  const Head head = HeadOf(ParseJson(text), resource);
+  const Head head = HeadOf(json::ParseOrNull(text), resource);
   if (!head.version.empty()) version = head.version;
   if (phase != Phase::kStreamingList || !head.initial_events_end) return true;
   phase = Phase::kWatch;  // the same stream goes on
@@ -553,7 +555,7 @@ void Reflector::Impl::OnBroken() {
 void Reflector::Impl::OnErrorEvent(std::string_view text) {
   Response response;
   response.body = text;
-  const int64_t code = IntOf(ParseJson(text), {"code"});
+  const int64_t code = json::Number(json::ParseOrNull(text), {"code"}, 0);
   response.status = code >= 400 && code < 600 ? static_cast<int>(code) : 500;
   const ApiError error = ErrorOf(response, "watch", resource);
   const bool listing = phase == Phase::kStreamingList;

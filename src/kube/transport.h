@@ -41,8 +41,9 @@ struct Request {
 struct Response {
   int status = 0;  // HTTP; 0: no answer, see error
   std::string body;
-  std::string error;     // why there was no answer: "cannot connect to 127.0.0.1:6443: refused"
-  Duration retry_after;  // Retry-After of a 429 or 503; 0 when absent
+  std::string error;       // why there was no answer: "cannot connect to 127.0.0.1:6443: refused"
+  Duration retry_after;    // Retry-After of a 429 or 503; 0 when absent
+  bool untrusted = false;  // no answer, because a certificate is not accepted: no later try will do
 
   [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hopwise::rt {
@@ -31,8 +32,14 @@ bool ReadUpTo(int fd, size_t most_bytes, std::string& text) {
 }  // namespace
 
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: a pipe without a writer would keep whoever opens it.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   std::string text;
+  struct stat kind = {};
+  if (fd >= 0 && fstat(fd, &kind) == 0 && S_ISFIFO(kind.st_mode)) {
+    close(fd);
+    return Fail(ErrorCode::kIo, "cannot read " + path + ": it is a pipe, not a file");
+  }
   const bool read_all = fd >= 0 && ReadUpTo(fd, most_bytes, text);
   const int error = errno;
   if (fd >= 0) {

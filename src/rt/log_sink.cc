@@ -1,5 +1,6 @@
 #include "rt/log_sink.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -18,10 +19,35 @@ std::string Stamp() {
   return text;
 }
 
+// Bytes of the UTF-8 sequence that the text begins with; 0 when it begins with none.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(0);
+  const size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (length == 1) return 1;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  }
+  // Too long for what it says, a surrogate, or beyond the last code point.
+  const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
+                     (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90);
+  return wrong ? 0 : length;
+}
+
+// What is no UTF-8 is written as U+FFFD: another program reads the line.
 void AppendJsonText(std::string& out, std::string_view text) {
   static constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    if (length != 1) {
+      out += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
+      text.remove_prefix(std::max<size_t>(length, 1));
+      continue;
+    }
+    const char c = text.front();
+    text.remove_prefix(1);
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';

@@ -1,16 +1,20 @@
 // Clocks, mailbox, signals and log lines.
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rt/clock.h"
@@ -48,6 +52,11 @@ TEST(SmallFile, IsReadWholeOrRefusedWithTheReason) {
   const Error directory = ReadSmallFile(folder.string(), 10).error();
   EXPECT_EQ(directory.code, ErrorCode::kIo);
   EXPECT_EQ(directory.message, "cannot read " + folder.string() + ": Is a directory");
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadSmallFile(pipe, 10).error().message,
+            "cannot read " + pipe + ": it is a pipe, not a file")
+      << "and nobody waited for a writer";
   std::filesystem::remove_all(folder);
 }
 
@@ -89,12 +98,34 @@ TEST(Signals, ArriveAsCallsOnAThreadOfTheirOwn) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
+TEST(SurviveOutput, AReaderThatIsGoneEndsNothing) {
+  SurviveOutput();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  close(ends[0]);
+  MakeLogSink(LogFormat::kText, ends[1])(LogRecord{LogLevel::kInfo, "told", {}});
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[1]);
+}
+
+TEST(SurviveOutput, StandardStreamsThatWereClosedAreNotTakenByOthers) {
+  const int kept = dup(STDIN_FILENO);
+  close(STDIN_FILENO);
+  SurviveOutput();
+  const int next = open("/dev/null", O_RDONLY);
+  EXPECT_GT(next, STDERR_FILENO);
+  close(next);
+  dup2(kept, STDIN_FILENO);
+  close(kept);
+}
+
 // What a sink writes for one record, its time replaced by T.
-std::string LineOf(LogFormat format) {
+std::string LineOf(LogFormat format, std::string_view gang = "ml/a b\n\"c\"") {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe(ends.data()), 0);
   const LogSink sink = MakeLogSink(format, ends[1]);
-  const std::vector<LogField> fields = {{"gang", "ml/a b\n\"c\""}, {"pods", 16}};
+  const std::vector<LogField> fields = {{"gang", gang}, {"pods", 16}};
   sink(LogRecord{LogLevel::kWarning, "gang_waits", fields});
   std::array<char, 512> buffer{};
   const ssize_t n = read(ends[0], buffer.data(), buffer.size());
@@ -113,6 +144,21 @@ TEST(LogSink, JsonIsOneObjectWithNumbersAsNumbers) {
   EXPECT_EQ(LineOf(LogFormat::kJson), R"({"time":"T","level":"warning","event":"gang_waits",)"
                                       R"("gang":"ml/a b\u000a\"c\"","pods":16})"
                                       "\n");
+}
+
+TEST(LogSink, JsonIsUtf8WhateverIsLogged) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+      {"\xff\xfe", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+      {"long \xc0\xaf", "long \xef\xbf\xbd\xef\xbf\xbd"},
+      {"half \xed\xa0\x80", "half \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+  };
+  for (const auto& [text, written] : cases) {
+    EXPECT_NE(LineOf(LogFormat::kJson, text).find("\"gang\":\"" + written + "\""),
+              std::string::npos)
+        << written;
+  }
 }
 
 }  // namespace

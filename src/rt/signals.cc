@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -49,6 +50,22 @@ Signals::~Signals() {
   thread_.join();
   close(signal_fd_);
   close(stop_fd_);
+}
+
+void SurviveOutput() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    HOPWISE_CHECK(std::signal(signal, SIG_IGN) != SIG_ERR);
+  }
+  // The least free number is taken, so those that are open are passed over.
+  for (int fd = 0; fd <= STDERR_FILENO;) {
+    fd = open("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO) {
+      close(fd);
+    }
+    if (fd < 0) {
+      return;
+    }
+  }
 }
 
 }  // namespace hopwise::rt

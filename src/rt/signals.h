@@ -21,4 +21,9 @@ class Signals {
   std::thread thread_;
 };
 
+// For a process that goes on for long: a reader of its output that is gone, or a full disk, is an
+// error of that write and ends nothing (SIGPIPE, SIGXFSZ), and what it opens is never taken for its
+// standard streams, should it have been started without them.
+void SurviveOutput();
+
 }  // namespace hopwise::rt

@@ -38,6 +38,9 @@ struct Shortage {
   std::vector<std::pair<std::string, int64_t>> holders;
   size_t holder_count = 0;
   int32_t port = 0;  // not 0: each node takes only one pod, because of this host port
+  // Of what not even an empty node has enough of for one pod: what the pod asks for, and the most
+  // that a node has. Else 0.
+  int64_t each = 0, largest = 0;
 };
 
 std::string VerdictWords(NodeVerdict verdict) {
@@ -175,6 +178,13 @@ Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, D
   if (!nodes.empty()) {
     shortage.resource = request[worst].first;
     shortage.amount = SaturatingMul(missing, request[worst].second);
+    if (room == Room::kWhenEmpty && fits[worst] == 0) {
+      const auto& there = columns.allocatable(request[worst].first);
+      shortage.each = request[worst].second;
+      for (const NodeId node : nodes) {
+        shortage.largest = std::max(shortage.largest, there[node.index()]);
+      }
+    }
     if (room == Room::kNow) {
       FindHolders(state, nodes, asks, shortage);
     }
@@ -184,7 +194,11 @@ Shortage FindShortage(const cluster::State& state, const topology::Tree& tree, D
 
 std::string ShortageWords(const cluster::State& state, const Shortage& shortage) {
   std::string text;
-  if (shortage.resource.valid()) {
+  if (shortage.each > 0) {
+    const std::string& name = state.columns().ResourceName(shortage.resource);
+    text += "; no node has " + FormatQuantity(name, shortage.each) + " of " + name +
+            ", the most that one has is " + FormatQuantity(name, shortage.largest);
+  } else if (shortage.resource.valid()) {
     const std::string& name = state.columns().ResourceName(shortage.resource);
     text += "; short of " + name + " by " + FormatQuantity(name, shortage.amount);
     for (size_t i = 0; i < shortage.holders.size(); ++i) {

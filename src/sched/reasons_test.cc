@@ -41,6 +41,14 @@ TEST(Reasons, NeverWhenNoDomainIsLargeEnoughEvenEmpty) {
       HasSubstr("needs 9 pods in one tier-1 domain, which never fits: the largest, l1, takes 8"));
 }
 
+TEST(Reasons, NeverWhenOnePodAsksForMoreThanAnyNodeHas) {
+  TestCluster cluster(kPicture);
+  cluster.Add(Group("g", 2).Hard(1)).Pods("g", 2, {.gpu = 6});
+  EXPECT_THAT(
+      Told(cluster, "g").message,
+      HasSubstr("takes 0 even when empty; no node has 6 of gpu, the most that one has is 4"));
+}
+
 TEST(Reasons, NotNowWithTheBestDomainWhatIsShortAndWhoHoldsIt) {
   TestCluster cluster(kPicture);
   cluster.Fill("a", 3).Add(Group("g", 6).Hard(1)).Pods("g", 6);

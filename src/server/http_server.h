@@ -36,9 +36,9 @@ struct ServerOptions {
   std::string cert_file, key_file;  // both: TLS
   std::string client_ca_file;       // with TLS: only clients with a certificate of this CA
   size_t threads = 2;
-  size_t most_connections = 64;
+  size_t most_connections = 256;  // so that probes get through beside clients that are stuck
   size_t most_body = size_t{8} << 20U;
-  int idle_timeout_s = 30;
+  int idle_timeout_s = 10;
 };
 
 class HttpServer {

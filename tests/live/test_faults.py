@@ -423,6 +423,23 @@ def test_a_leader_that_cannot_renew_stops_before_another_leads(load, start, make
     assert cut_off.fetch("/readyz")[0] == 503
 
 
+def test_who_gets_no_answer_is_not_ready(start, proxy):
+    """The connections stand, and nothing comes: it knows neither the cluster nor who leads."""
+    one = start(*SHORT_LEASE, via=proxy)
+    await_record(one, "leading", RECOVERS_S)
+    silence = proxy.add(Match(), Hang())
+    proxy.drop_all()
+    await_record(one, "lease_lost", RECOVERS_S)
+    status, text = eventually(
+        lambda: (answer := one.fetch("/readyz"))[0] == 503 and answer, RECOVERS_S, "not ready"
+    )
+    assert "leases.coordination.k8s.io" in text
+    assert one.fetch("/healthz")[0] == 200, "it is well itself"
+    silence.remove()
+    proxy.drop_all()
+    eventually(lambda: one.fetch("/readyz")[0] == 200, RECOVERS_S, "ready again")
+
+
 def test_a_leader_that_was_cut_off_leads_again(load, start, proxy):
     """Nobody else stands: the same process goes on where the cluster is."""
     one = start(*SHORT_LEASE, via=proxy)

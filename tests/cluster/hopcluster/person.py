@@ -40,6 +40,8 @@ def _up(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     started = time.monotonic()
     if _supervisor_pid(folder) is not None:
         print("the cluster is up already")
+        if ended := _ended(folder):
+            print(f"but {', '.join(ended)} has ended: down, then up again, brings it back")
         print(_what_to_try(_state(folder)))
         return
     _require_hopwise(arguments)
@@ -145,13 +147,26 @@ def _watch(cluster: Cluster, say: Any) -> None:
         time.sleep(1)
 
 
+def _running(folder: pathlib.Path) -> dict[str, object]:
+    return {str(entry["name"]): entry["pid"] for entry in PidFile(folder).entries()}
+
+
+def _names(folder: pathlib.Path) -> list[str]:
+    names = [_SUPERVISOR, *sorted(path.stem for path in folder.glob("*.log"))]
+    return list(dict.fromkeys(names))
+
+
+def _ended(folder: pathlib.Path) -> list[str]:
+    running = _running(folder)
+    return [name for name in _names(folder) if name not in running]
+
+
 def status(folder: pathlib.Path) -> bool:
     if _supervisor_pid(folder) is None:
         print("the cluster is down: start it with ./dev cluster up")
         return False
-    running = {str(entry["name"]): entry["pid"] for entry in PidFile(folder).entries()}
-    names = [_SUPERVISOR, *sorted(path.stem for path in folder.glob("*.log"))]
-    for name in dict.fromkeys(names):
+    running = _running(folder)
+    for name in _names(folder):
         print(f"{name:<24} {f'pid {running[name]}' if name in running else 'has ended'}")
     state = _state(folder)
     if not state:

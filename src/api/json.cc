@@ -1,11 +1,11 @@
-#include "sim/json.h"
+#include "api/json.h"
 
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
-namespace hopwise::sim {
+namespace hopwise::json {
 namespace {
 
 // Deepest nesting of brackets outside strings.
@@ -64,6 +64,11 @@ Result<Json> ParseJson(std::string_view text) {
     return Invalid("is not JSON");
   }
   return value;
+}
+
+Json ParseOrNull(std::string_view text) {
+  Result<Json> parsed = ParseJson(text);
+  return parsed ? std::move(*parsed) : Json();
 }
 
 std::string Dump(const Json& value, int indent) {
@@ -162,4 +167,4 @@ std::string Describe(const Json& object) {
   return fmt::format("{} {}{}{}", Text(object, {"kind"}), ns, ns.empty() ? "" : "/", Name(object));
 }
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::json
