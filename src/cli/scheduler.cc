@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -126,28 +127,17 @@ constexpr const char* kIgnoredFlags[] = {"--schedule-period",
                                          "--log-file",
                                          "--log_file"};
 
-void AddIgnoredFlags(CLI::App* command, Words& words) {
-  for (const char* flag : kIgnoredFlags) {
-    command
-        ->add_option_function<std::vector<std::string>>(
-            flag,
-            [&words, flag](const std::vector<std::string>&) {
-              words.options.ignored_flags.emplace_back(flag);
-            })
-        ->expected(0, 1)
-        ->group("");  // not in --help
-  }
-}
-
 constexpr const char* kRefusedFlags[] = {"--node-selector", "--scheduler-sharding-mode",
                                          "--scheduler-sharding-name"};
 
-void AddRefusedFlags(CLI::App* command, Words& words) {
-  for (const char* flag : kRefusedFlags) {
+// Flags that --help does not list and whose values nobody reads: those that are given go to
+// `given`.
+void AddForeignFlags(CLI::App* command, std::span<const char* const> flags,
+                     std::vector<std::string>& given) {
+  for (const char* flag : flags) {
     command
         ->add_option_function<std::vector<std::string>>(
-            flag,
-            [&words, flag](const std::vector<std::string>&) { words.refused.emplace_back(flag); })
+            flag, [&given, flag](const std::vector<std::string>&) { given.emplace_back(flag); })
         ->expected(0, 1)
         ->group("");
   }
@@ -218,8 +208,8 @@ std::function<int(Io&)> AddScheduler(CLI::App& app) {
   AddServerFlags(command, words->options);
   AddLeaseFlags(command, *words);
   AddSchedulingFlags(command, *words);
-  AddIgnoredFlags(command, *words);
-  AddRefusedFlags(command, *words);
+  AddForeignFlags(command, kIgnoredFlags, words->options.ignored_flags);
+  AddForeignFlags(command, kRefusedFlags, words->refused);
   return [words](Io& io) { return RunWith(*words, io); };
 }
 

@@ -416,26 +416,29 @@ void Core::SetSynced(bool synced) {
   // it was left in the middle of being bound.
   for (size_t g = 0; g < state_->gang_slots(); ++g) {
     const cluster::Gang& gang = state_->gang(GangId(g));
-    if (gang.alive && gang.source == cluster::GangSource::kLabels && !WasLeftHalfBound(gang)) {
+    if (gang.alive && gang.source == cluster::GangSource::kLabels &&
+        std::ranges::any_of(gang.pods, [&](PodId id) { return IsBound(id); }) &&
+        !WasLeftHalfBound(gang)) {
       state_->MarkRan(GangId(g));
     }
   }
   bound_at_.clear();
 }
 
+bool Core::IsBound(PodId id) const {
+  return state_->pod(id).state == cluster::PodState::kBound && !state_->pod(id).terminating;
+}
+
 // Whether the members that were there when the last one was bound made the minimum, and fewer are
 // bound: whoever bound them died before the rest. What replaces a lost member is made later.
 bool Core::WasLeftHalfBound(const cluster::Gang& gang) const {
-  const auto is_bound = [&](PodId id) {
-    return state_->pod(id).state == cluster::PodState::kBound && !state_->pod(id).terminating;
-  };
   Time last;
   for (const PodId id : gang.pods) {
-    if (const auto at = bound_at_.find(id); is_bound(id) && at != bound_at_.end()) {
+    if (const auto at = bound_at_.find(id); IsBound(id) && at != bound_at_.end()) {
       last = std::max(last, at->second);
     }
   }
-  const auto bound = std::ranges::count_if(gang.pods, is_bound);
+  const auto bound = std::ranges::count_if(gang.pods, [&](PodId id) { return IsBound(id); });
   const auto waited = std::ranges::count_if(gang.pods, [&](PodId id) {
     const cluster::PodRecord& pod = state_->pod(id);
     return pod.state == cluster::PodState::kPending && pod.creation <= last;

@@ -121,6 +121,8 @@ class Core {
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);
   [[nodiscard]] bool IsBeingBound(GangId id) const;
+  // And not on its way out.
+  [[nodiscard]] bool IsBound(PodId id) const;
   [[nodiscard]] bool WasLeftHalfBound(const cluster::Gang& gang) const;
   void Gather(GangId gang, Time now);
   void EndGathering(Time now);

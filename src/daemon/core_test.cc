@@ -395,6 +395,28 @@ TEST_F(CoreTest, AGangByLabelsThatWasLeftInTheMiddleOfItsBindsGivesItsRoomBack) 
   }
 }
 
+TEST_F(CoreTest, AGangByLabelsOfWhichNothingIsBoundAtTheStartHasNotRun) {
+  Core next({}, sched::DefaultConfig(), metrics_);
+  const auto see = [&](const std::string& node) {
+    for (int i = 0; i < 2; ++i) {
+      api::Pod pod = Owned(MakePod("band-" + std::to_string(i), ""));
+      pod.meta.labels = {{"pod-group.scheduling.sigs.k8s.io/min-available", "2"},
+                         {"pod-group.scheduling.sigs.k8s.io/name", "band"}};
+      pod.node_name = i == 0 ? node : "";
+      kube::WatchEvent event;
+      event.decoded.object = pod;
+      next.Observe(kube::kPods, std::move(event), now_);
+    }
+  };
+  see("");
+  next.SetSynced(true);
+  next.SetLeading(true, now_);
+  next.Step(now_);
+  see("gone");  // half bound from here on
+  EXPECT_TRUE(next.Step(now_).evictions.empty());
+  EXPECT_EQ(next.Step(now_ + Seconds(61)).evictions.size(), 1U);
+}
+
 TEST_F(CoreTest, ABindThatWasDecidedAnewIsNotEndedByTheOneBefore) {
   Lead();
   MakeGang("train", 2, 2);
