@@ -5,19 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "base/hash.h"
+
 namespace hopwise::control {
 namespace {
 
 constexpr std::string_view kSuffixDigits = "23456789bcdfghjkmnpqrstvwxyz";
 constexpr size_t kSuffixLength = 8;
-
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
 
 void Put(api::StringMap& map, std::string_view key, std::string_view value) {
   const auto at = std::ranges::lower_bound(
@@ -41,12 +35,21 @@ bool HasAll(const api::StringMap& have, const api::StringMap& wanted) {
   });
 }
 
+// By type and exact name; a member that is told otherwise has no name here.
+std::multiset<std::pair<api::MemberType, std::string_view>> NamesOf(
+    const std::vector<api::HyperNodeMember>& members) {
+  std::multiset<std::pair<api::MemberType, std::string_view>> names;
+  for (const api::HyperNodeMember& member : members) {
+    const bool exact = member.exact && !member.pattern && !member.labels;
+    names.emplace(member.type, exact ? std::string_view(*member.exact) : "");
+  }
+  return names;
+}
+
+// The order of members means nothing.
 bool SameMembers(const std::vector<api::HyperNodeMember>& a,
                  const std::vector<api::HyperNodeMember>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
-    return x.type == y.type && x.exact == y.exact && !x.pattern && !y.pattern && !x.labels &&
-           !y.labels;
-  });
+  return NamesOf(a) == NamesOf(b);
 }
 
 // Whether `next` has a member that `now` has not by exact name.
@@ -217,8 +220,7 @@ class Planner {
 }  // namespace
 
 std::string StableSuffix(std::string_view text) {
-  uint64_t hash = HashOf(text);
-  hash ^= hash >> 32;  // its low bits alone are weak
+  uint64_t hash = StableHash(text);
   std::string suffix(kSuffixLength, '?');
   for (char& c : suffix) {
     c = kSuffixDigits[hash % kSuffixDigits.size()];

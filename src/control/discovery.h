@@ -58,8 +58,8 @@ struct HyperNodePlan {
 HyperNodePlan PlanHyperNodes(std::string_view source, const Discovery& discovery,
                              const std::vector<const api::HyperNode*>& existing);
 
-// FNV-1a of the text as 8 letters and digits that read well ("0", "1", "a", "e", "i", "l", "o" and
-// "u" are left out, so that no words come up).
+// StableHash of the text as 8 letters and digits that read well ("0", "1", "a", "e", "i", "l", "o"
+// and "u" are left out, so that no words come up).
 std::string StableSuffix(std::string_view text);
 
 }  // namespace hopwise::control

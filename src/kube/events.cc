@@ -13,6 +13,7 @@
 
 #include "api/json.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "kube/backoff.h"
 #include "kube/errors.h"
@@ -74,17 +75,6 @@ std::string_view CutUtf8(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
   return text.substr(0, bytes);
-}
-
-// FNV-1a, and SplitMix64's last step to spread what differs little. The same in every process.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  hash = (hash ^ (hash >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  hash = (hash ^ (hash >> 27U)) * 0x94d049bb133111ebULL;
-  return hash ^ (hash >> 31U);
 }
 
 std::string NameOf(std::string_view object, uint64_t number) {
@@ -236,7 +226,7 @@ SeriesRef EventRecorder::Impl::Make(const ObjectReference& about, const EventTex
   series->first = series->last = transport.Wall();
   series->seen = transport.Now();
   if (text.important && !text.key.empty()) {
-    series->name = NameOf(about.name, HashOf(text.key));
+    series->name = NameOf(about.name, StableHash(text.key));
   } else {
     // Never the same twice, should the clock stand still or step back.
     last_name = std::max(transport.Wall(), Time{last_name.ns + 1});
@@ -260,7 +250,7 @@ void EventRecorder::Impl::Fold(const ObjectReference& about, const EventText& te
   const Time now = transport.Now();
   if (now - alike.last > kSimilarWithin) alike.messages.clear();
   alike.last = now;
-  const uint64_t hash = HashOf(told.message);
+  const uint64_t hash = StableHash(told.message);
   if (alike.messages.contains(hash) || alike.messages.size() + 1 < kMostSimilar) {
     alike.messages.insert(hash);
     key += "=" + told.message;
