@@ -5,23 +5,23 @@
 
 namespace hopwise::sim {
 
-using json::Json;
-using json::Path;
-using json::ParseJson;
+using json::Annotation;
+using json::Describe;
 using json::Dump;
-using json::Get;
-using json::Text;
-using json::Number;
 using json::Flag;
+using json::Get;
+using json::Json;
+using json::Label;
 using json::List;
 using json::Member;
-using json::Set;
-using json::Unset;
-using json::Annotation;
-using json::Label;
 using json::Name;
 using json::Namespace;
+using json::Number;
+using json::ParseJson;
+using json::Path;
+using json::Set;
+using json::Text;
 using json::Uid;
-using json::Describe;
+using json::Unset;
 
 }  // namespace hopwise::sim
