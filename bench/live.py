@@ -19,7 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 
-from hopcluster import Cluster, HopwiseScheduler, Options, binaries  # noqa: E402
+from hopcluster import Cluster, HopwiseDaemon, Options, binaries  # noqa: E402
 from hopcluster import commands  # noqa: E402
 from hopcluster.cluster import SCHEDULER_ACCOUNT  # noqa: E402
 from hopcluster.credentials import KUBE_SCHEDULER  # noqa: E402
@@ -133,16 +133,16 @@ class Bench:
 
     # --- schedulers ---
 
-    def hopwise(self) -> HopwiseScheduler:
+    def hopwise(self) -> HopwiseDaemon:
         meta = {"name": "hopwise-scheduler", "namespace": "hopwise-system"}
         self.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta})
         one = self.cluster.hopwise(HOPWISE, name=f"hopwise-{next(_numbers)}")
         one.start()
         return one
 
-    def end(self, one: HopwiseScheduler) -> None:
+    def end(self, one: HopwiseDaemon) -> None:
         assert one.stop() == 0, one.with_tail("did not end well")
-        self.cluster.schedulers.remove(one)
+        self.cluster.daemons.remove(one)
 
 
 def cpu_seconds(process: Process) -> float:
@@ -306,7 +306,7 @@ def large_cluster(bench: Bench) -> None:
     bench.end(one)
 
 
-def sync_seconds(one: HopwiseScheduler) -> float:
+def sync_seconds(one: HopwiseDaemon) -> float:
     """By the scheduler's own log: from its first watch to synced caches."""
     one.wait_until(lambda: "caches_synced" in one.log(), "synced", 120)
     stamps = {}
@@ -323,7 +323,7 @@ def time_of(line: str) -> float:
     return whole + float(stamp[2] or 0)
 
 
-def idle_and_pending(bench: Bench, one: HopwiseScheduler, namespace: str, names: list[str]) -> None:
+def idle_and_pending(bench: Bench, one: HopwiseDaemon, namespace: str, names: list[str]) -> None:
     time.sleep(5)
     before = cpu_seconds(one)
     time.sleep(IDLE_S)

@@ -45,8 +45,19 @@ function(hopwise_add_module)
   endif()
   add_library(hopwise::${arg_NAME} ALIAS ${library})
   target_include_directories(${library} ${scope} ${PROJECT_SOURCE_DIR}/src)
-  target_sources(${library} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
-    FILES ${arg_HEADERS})
+  # A header whose source includes it first is proven to compile alone by that; the others are
+  # compiled by themselves.
+  set(lone ${arg_HEADERS})
+  foreach(source IN LISTS arg_SOURCES)
+    string(REGEX REPLACE "\\.cc$" ".h" header ${source})
+    list(REMOVE_ITEM lone ${header})
+  endforeach()
+  set(paired ${arg_HEADERS})
+  list(REMOVE_ITEM paired ${lone})
+  target_sources(${library} ${scope}
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${paired}
+    FILE_SET lone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${lone})
+  set_target_properties(${library} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY lone)
   list(TRANSFORM arg_DEPS PREPEND hopwise::)
   target_link_libraries(${library} ${scope} ${arg_DEPS} ${arg_LIBS})
 
@@ -80,8 +91,6 @@ function(hopwise_add_test)
   target_link_libraries(${arg_NAME} PRIVATE hopwise_build_flags ${arg_DEPS} ${arg_LIBS}
     GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
   target_include_directories(${arg_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # Optimizing gtest's and rapidcheck's templates took longer than running them as they are.
-  target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Debug>:-O0>)
   set_target_properties(${arg_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -135,7 +144,7 @@ function(hopwise_check_all_listed)
   get_property(listed DIRECTORY PROPERTY HOPWISE_LISTED)
   get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
-    foreach(property SOURCES INTERFACE_SOURCES HEADER_SET)
+    foreach(property SOURCES INTERFACE_SOURCES HEADER_SET HEADER_SET_lone)
       get_target_property(files ${target} ${property})
       if(files)
         list(APPEND listed ${files})

@@ -350,6 +350,40 @@ def rule_includes(tree: Tree) -> Iterator[Finding]:
                 )
 
 
+_ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+
+
+# What proves that the header compiles alone; cmake/Module.cmake compiles only the others by
+# themselves.
+def rule_own_header_first(tree: Tree) -> Iterator[Finding]:
+    for path, text in tree.items():
+        header = path.removesuffix(".cc") + ".h"
+        if not path.startswith("src/") or not path.endswith(".cc") or header not in tree:
+            continue
+        first = _ANY_INCLUDE.search(text)
+        own = header.removeprefix("src/")
+        if first is None or first.group(1) != own:
+            number = text.count("\n", 0, first.start()) + 1 if first else 1
+            yield Finding(path, number, f'include "{own}" before anything else')
+
+
+_CONSTANT = re.compile(r"^inline constexpr [^=;{]*?\b(k[A-Z]\w*)(?:\[\])?\s*[={]", re.MULTILINE)
+
+
+# The linker takes either of two constants of one name, for both.
+def rule_one_constant_of_a_name(tree: Tree) -> Iterator[Finding]:
+    first: dict[tuple[str, str], str] = {}
+    for path, text in sorted(tree.items()):
+        module = module_of(path)
+        if module is None or not path.endswith(".h"):
+            continue
+        for match in _CONSTANT.finditer(text):
+            other = first.setdefault((module, match.group(1)), path)
+            if other != path:
+                number = text.count("\n", 0, match.start()) + 1
+                yield Finding(path, number, f"{match.group(1)} is in {other} too; rename one")
+
+
 def rule_headers(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.items():
         if not path.endswith(".h"):
@@ -459,6 +493,8 @@ RULES: tuple[Rule, ...] = (
     rule_banned,
     rule_open_ends,
     rule_includes,
+    rule_own_header_first,
+    rule_one_constant_of_a_name,
     rule_headers,
     rule_listed,
     rule_cases,

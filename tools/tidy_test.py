@@ -197,6 +197,27 @@ class StructureTest(TidyTest):
         self.assert_passes(rule, "src/cli/a.cc", '#include "sim/a.h"\n#include <CLI/CLI.hpp>')
         self.assert_passes(rule, "src/cluster/a_test.cc", '#include "sim/a.h"')
 
+    def test_a_source_includes_its_own_header_first(self) -> None:
+        def told(source: str) -> list[str]:
+            tree = {"src/base/a.h": "// a\n", "src/base/a.cc": source}
+            return self.messages(tidy.rule_own_header_first, tree)
+
+        self.assertEqual(told('#include "base/a.h"\n\n#include <map>\n'), [])
+        self.assertIn("a.cc:2", told('// a\n#include <map>\n#include "base/a.h"\n')[0])
+        self.assertEqual(len(told("")), 1)
+        self.assert_passes(tidy.rule_own_header_first, "src/base/main.cc", "#include <map>\n")
+
+    def test_a_module_has_one_constant_of_a_name(self) -> None:
+        def told(second: str) -> list[str]:
+            text = "// x\ninline constexpr Duration kMost = Seconds(1);\n"
+            return self.messages(tidy.rule_one_constant_of_a_name, {"src/base/a.h": text, **{
+                second: "// y\n\ninline constexpr int kMost{2};\n"
+            }})  # fmt: skip
+
+        self.assertIn("b.h:3", told("src/base/b.h")[0])
+        self.assertEqual(told("src/api/b.h"), [])
+        self.assertEqual(told("src/base/b.cc"), [])
+
     def test_includes_name_a_module(self) -> None:
         rule = tidy.rule_includes
         self.assert_trips(rule, "src/base/a.cc", '#include "b.h"', 'the module too: "base/b.h"')

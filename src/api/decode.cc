@@ -70,14 +70,24 @@ bool PeekTypeMeta(JsonObject& object, TypeMeta& out) {
   });
 }
 
+bool DecodeText(JsonObject& object, Object& out) {
+  std::string_view text;
+  if (!object.ReadWhole(text) || !DecodeUnknown(object, out)) return false;
+  std::get<Unknown>(out).json = text;
+  return true;
+}
+
 // `type` holds what stands in for a missing kind or apiVersion.
-bool DecodeAny(JsonObject& object, TypeMeta type, Decoded& out) {
+bool DecodeAny(JsonObject& object, TypeMeta type, Decoder::As as, Decoded& out) {
   if (!PeekTypeMeta(object, type)) return false;
   JsonContext& context = object.context();
   if (type.kind.empty()) return context.Fail(object.path(), "the kind is missing");
   if (type.api_version.empty()) return context.Fail(object.path(), "the apiVersion is missing");
   const Kind* kind = FindKind(type.api_version, type.kind);
-  if (!(kind == nullptr ? DecodeUnknown : kind->decode)(object, out.object)) return false;
+  const auto decode = as == Decoder::As::kText ? DecodeText
+                      : kind == nullptr        ? DecodeUnknown
+                                               : kind->decode;
+  if (!decode(object, out.object)) return false;
   ObjectMeta& meta = MutableMetaOf(out.object);
   if (meta.name.empty()) return context.Fail(object.path(), "metadata.name is missing");
   if (kind != nullptr && !kind->namespaced) meta.ns.clear();
@@ -106,12 +116,13 @@ TypeMeta ItemType(const ListMeta& list) {
 }
 
 // False only when the text is broken, so that no further item can be found.
-bool DecodeItem(JsonValue& value, const TypeMeta& type, const Decoder::ItemVisitor& visit) {
+bool DecodeItem(JsonValue& value, const TypeMeta& type, Decoder::As as,
+                const Decoder::ItemVisitor& visit) {
   const auto index = static_cast<size_t>(value.path()->index);
   JsonContext context;
   Decoded decoded;
   const bool ok = value.WithObject(
-      context, nullptr, [&](JsonObject& object) { return DecodeAny(object, type, decoded); });
+      context, nullptr, [&](JsonObject& object) { return DecodeAny(object, type, as, decoded); });
   if (ok) {
     visit(index, std::move(decoded));
     return true;
@@ -124,6 +135,9 @@ bool DecodeItem(JsonValue& value, const TypeMeta& type, const Decoder::ItemVisit
 }  // namespace
 
 struct Decoder::Impl {
+  explicit Impl(As how) : as(how) {}
+
+  As as;
   simdjson::ondemand::parser parser;
   std::string buffer;
 
@@ -150,7 +164,7 @@ void CheckEnd(simdjson::ondemand::document& document, JsonContext& context) {
 
 }  // namespace
 
-Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}
+Decoder::Decoder(As as) : impl_(std::make_unique<Impl>(as)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
@@ -167,7 +181,7 @@ Result<Decoded> Decoder::DecodeInPlace(std::string& json) {
   Decoded decoded;
   if (impl_->Open(json, document, root, context)) {
     JsonObject object(root, nullptr, context);
-    if (DecodeAny(object, {}, decoded)) CheckEnd(document, context);
+    if (DecodeAny(object, {}, impl_->as, decoded)) CheckEnd(document, context);
   }
   if (!context.error.empty()) return Invalid(std::move(context.error));
   return decoded;
@@ -191,7 +205,8 @@ Result<ListMeta> Decoder::DecodeList(std::string& json, const ItemVisitor& visit
   ok = ok && object.ForEachField([&](std::string_view key, JsonValue& value) {
     if (key == "metadata") return ReadListMeta(value, meta);
     if (key != "items") return true;
-    return value.ForEachItem([&](JsonValue& item) { return DecodeItem(item, type, visit); });
+    return value.ForEachItem(
+        [&](JsonValue& item) { return DecodeItem(item, type, impl_->as, visit); });
   });
   if (ok) CheckEnd(document, context);
   if (!context.error.empty()) return Invalid(std::move(context.error));

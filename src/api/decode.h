@@ -15,9 +15,10 @@
 
 namespace hopwise::api {
 
-// A kind that is well-formed but not one of ours.
+// A kind that is well-formed but not one of ours, or any kind of a decoder that reads texts.
 struct Unknown {
   ObjectMeta meta;
+  std::string json;  // the object's text, of a decoder that reads texts; else ""
 };
 
 using Object = std::variant<Unknown, Node, Pod, Namespace, PriorityClass, ResourceQuota,
@@ -50,7 +51,10 @@ struct ListMeta {
 // namespace get "default", those of a cluster-wide kind "".
 class Decoder {
  public:
-  Decoder();
+  // kText: every object is an Unknown with its text; of its fields only metadata is read. Items of
+  // a List may leave out kind and apiVersion there, too: the text is as it stands.
+  enum class As : uint8_t { kTyped, kText };
+  explicit Decoder(As as = As::kTyped);
   ~Decoder();
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;

@@ -222,6 +222,36 @@ std::vector<std::string> ItemsOf(std::string json, Result<ListMeta>* meta = null
   return lines;
 }
 
+TEST(DecodeTest, ADecoderOfTextsKeepsThemWhole) {
+  const std::string text =
+      R"({"spec":{"a":[1,{"b":"\u00e4"}]},"metadata":{"name":"x","uid":"u","namespace":"ml"},)"
+      R"("kind":"Pod","apiVersion":"v1"})";
+  const Result<Decoded> decoded = Decoder(Decoder::As::kText).Decode(text);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->kind, "Pod");
+  EXPECT_EQ(std::get<Unknown>(decoded->object).json, text);
+  EXPECT_EQ(MetaOf(decoded->object).uid, "u");
+  EXPECT_EQ(std::get<Unknown>(DecodeObject(R"({"kind":"X","apiVersion":"v1","metadata":{"name":
+      "x"}})")
+                                  ->object)
+                .json,
+            "");
+}
+
+TEST(DecodeListTest, ADecoderOfTextsKeepsEachItem) {
+  std::string json = R"({"kind":"PodList","apiVersion":"v1","items":[
+      {"metadata":{"name":"a"},"spec":{"x":[1,2]}},3,{"metadata":{"name":"b"}} ]})";
+  std::vector<std::string> texts;
+  Decoder decoder(Decoder::As::kText);
+  const Result<ListMeta> meta = decoder.DecodeList(json, [&](size_t, Result<Decoded>&& item) {
+    texts.push_back(item ? std::get<Unknown>(item->object).json : item.error().message);
+  });
+  ASSERT_TRUE(meta) << meta.error().message;
+  EXPECT_EQ(texts, (std::vector<std::string>{R"({"metadata":{"name":"a"},"spec":{"x":[1,2]}})",
+                                             "expected an object, found a number",
+                                             R"({"metadata":{"name":"b"}})"}));
+}
+
 TEST(DecodeListTest, ItemsOfATypedListNeedNoKind) {
   Result<ListMeta> meta;
   EXPECT_EQ(ItemsOf(R"({"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},

@@ -11,7 +11,7 @@
 namespace hopwise::api {
 
 // Limits on JSON in a manifest: nesting, and Lists within Lists.
-inline constexpr size_t kMaxJsonDepth = 256;
+inline constexpr size_t kMaxDocumentDepth = 256;
 inline constexpr size_t kMaxListDepth = 8;
 
 // A text of JSON values one after the other; nothing when it is something else, or when the first

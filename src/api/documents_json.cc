@@ -27,7 +27,7 @@ class Extents {
   }
   [[nodiscard]] bool is_object() const { return text_[begin_] == '{'; }
   [[nodiscard]] bool closed() const { return depth_ == 0; }
-  [[nodiscard]] bool too_deep() const { return deepest_ > kMaxJsonDepth; }
+  [[nodiscard]] bool too_deep() const { return deepest_ > kMaxDocumentDepth; }
   [[nodiscard]] std::string_view value() const { return text_.substr(begin_, end_ - begin_); }
   [[nodiscard]] size_t line() const { return line_; }
   // Call when done with the value, so that the next one's line is right.
@@ -215,7 +215,7 @@ std::optional<std::vector<Document>> SplitJson(std::string_view text) {
     if (!extents.closed()) {
       error = "the object that begins here does not end";
     } else if (extents.too_deep()) {
-      error = "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels";
+      error = "nested deeper than " + std::to_string(kMaxDocumentDepth) + " levels";
     } else {
       error = Check(parser, extents.value());
     }

@@ -141,6 +141,12 @@ bool JsonObject::ReadRaw(std::string_view& out) {
   return true;
 }
 
+bool JsonObject::ReadWhole(std::string_view& out) {
+  if (!ReadRaw(out)) return false;
+  const auto error = object_.reset().error();
+  return error == simdjson::SUCCESS || context_.FailSyntax(path_, error);
+}
+
 std::string_view PlainKey(simdjson::ondemand::field& field) {
   const char* begin = field.key().raw();
   const char* end = begin;

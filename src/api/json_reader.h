@@ -1,8 +1,7 @@
-// How the decoders of this module walk JSON: simdjson's on-demand cursor with the path of each
-// value, so that an error can name its field. Private to src/api.
-//
-// Each value is read at most once, in the order of the text. A function that reads returns false
-// once the context has failed, and its caller then only passes that on.
+// How this module's decoders walk JSON: simdjson's on-demand cursor with the path of each value, so
+// that an error can name its field. Private to src/api. Each value is read at most once, in the
+// order of the text. A function that reads returns false once the context has failed, and its
+// caller then only passes that on.
 #pragma once
 
 #include <cstdint>
@@ -106,6 +105,7 @@ class JsonObject {
   bool Peek(Visit visit);
   // The object's text; its fields are then behind the cursor.
   bool ReadRaw(std::string_view& out);
+  bool ReadWhole(std::string_view& out);  // its fields are still to be walked
   [[nodiscard]] const JsonPath* path() const { return path_; }
   [[nodiscard]] JsonContext& context() const { return context_; }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/config_check.h"
+#include "cli/controller.h"
 #include "cli/get.h"
 #include "cli/scheduler.h"
 #include "cli/simulate.h"
@@ -157,6 +158,7 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   const auto [tree, check] = AddTopology(app, options.topology);
   AddGet(app, options.get);
   const std::function<int(Io&)> scheduler = AddScheduler(app);
+  const std::function<int(Io&)> controller = AddController(app);
   std::string conf;
   CLI::App* config_check = AddConfigCheck(app, conf);
   CLI::App* version = app.add_subcommand("version", "Print the version");
@@ -175,6 +177,9 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   if (version->parsed()) {
     io.out << "hopwise " << kVersion << "\n";
     return kOk;
+  }
+  if (app.got_subcommand("controller")) {
+    return controller(io);
   }
   if (app.got_subcommand("scheduler")) {
     return scheduler(io);

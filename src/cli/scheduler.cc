@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/daemon_flags.h"
 #include "daemon/options.h"
 
 namespace hopwise::cli {
@@ -28,51 +29,10 @@ used.)";
 // What the flags are parsed into before they become options.
 struct Words {
   daemon::SchedulerOptions options;
-  std::string lease_duration = "15s", renew_deadline = "10s", retry_period = "2s";
-  std::string startup_timeout = "1m0s", gang_deadline = "1m0s";
-  std::string log_level = "info", log_format = "text";
+  DaemonWords common{options};
+  std::string gang_deadline = "1m0s";
   std::vector<std::string> names, refused;
 };
-
-void AddServerFlags(CLI::App* command, daemon::SchedulerOptions& options) {
-  command->add_option("--kubeconfig", options.kubeconfig,
-                      "Default: $KUBECONFIG, in a pod its service account, else ~/.kube/config");
-  command->add_option("--context", options.context, "A context of the kubeconfig");
-  command->add_option("--master", options.master, "The API server, in place of the kubeconfig's");
-  command->add_option("--kube-api-qps", options.qps, "Requests per second")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--kube-api-burst", options.burst, "Requests at once after a pause")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--streaming-lists", options.streaming_lists,
-                    "Ask for first lists as streams, not in pages");
-  command->add_option("--listen-address", options.listen_address,
-                      "Where /metrics, /healthz and /readyz are served");
-  command->add_option("--healthz-address", options.healthz_address,
-                      "Where /healthz and /readyz are served besides");
-  command->add_option("--debug-address", options.debug_address,
-                      "Where /debug/state is served; default the listen address if only this "
-                      "machine reaches it, else 127.0.0.1:11252");
-  command->add_option("--tls-cert-file", options.tls_cert_file,
-                      "Serve HTTPS with this certificate");
-  command->add_option("--tls-private-key-file", options.tls_key_file, "and this key");
-  command->add_option("--client-ca-file", options.client_ca_file,
-                      "and only to clients with a certificate of this CA");
-}
-
-void AddLeaseFlags(CLI::App* command, Words& words) {
-  daemon::SchedulerOptions& options = words.options;
-  command->add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,
-                    "Schedule only while holding the Lease (default)");
-  command->add_option("--leader-elect-lease-duration", words.lease_duration, "Default 15s");
-  command->add_option("--leader-elect-renew-deadline", words.renew_deadline, "Default 10s");
-  command->add_option("--leader-elect-retry-period", words.retry_period, "Default 2s");
-  command->add_option("--leader-elect-resource-name", options.lock_name,
-                      "Name of the Lease; default hopwise-scheduler");
-  command->add_option("--lock-object-namespace,--leader-elect-resource-namespace",
-                      options.lock_namespace, "Namespace of the Lease; default hopwise-system");
-  command->add_flag("--takeover", options.takeover,
-                    "Start although another scheduler's Lease for a name is being renewed");
-}
 
 void AddSchedulingFlags(CLI::App* command, Words& words) {
   daemon::SchedulerOptions& options = words.options;
@@ -86,13 +46,12 @@ void AddSchedulingFlags(CLI::App* command, Words& words) {
   command->add_option("--default-queue", options.default_queue, "Queue of gangs that name none");
   command->add_option("--gang-deadline", words.gang_deadline,
                       "A gang that never was complete gives its room back after this");
-  command->add_option("--startup-timeout", words.startup_timeout,
-                      "How long an API server that does not answer is waited for at start");
   command->add_flag("--dry-run", options.dry_run, "Decide and log, write nothing");
-  command->add_option("--log-level", words.log_level, "debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  command->add_option("--log-format", words.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  command->add_flag("--takeover", options.takeover,
+                    "Start although another scheduler's Lease for a name is being renewed");
+  command->add_option("--debug-address", options.debug_address,
+                      "Where /debug/state is served; default the listen address if only this "
+                      "machine reaches it, else 127.0.0.1:11252");
 }
 
 // Of Volcano's scheduler, about what works otherwise here or not at all: taken, so that its command
@@ -130,52 +89,16 @@ constexpr const char* kIgnoredFlags[] = {"--schedule-period",
 constexpr const char* kRefusedFlags[] = {"--node-selector", "--scheduler-sharding-mode",
                                          "--scheduler-sharding-name"};
 
-// Flags that --help does not list and whose values nobody reads: those that are given go to
-// `given`.
-void AddForeignFlags(CLI::App* command, std::span<const char* const> flags,
-                     std::vector<std::string>& given) {
-  for (const char* flag : flags) {
-    command
-        ->add_option_function<std::vector<std::string>>(
-            flag, [&given, flag](const std::vector<std::string>&) { given.emplace_back(flag); })
-        ->expected(0, 1)
-        ->group("");
-  }
-}
-
-// "" or what is wrong.
-std::string ReadDurations(Words& words) {
-  daemon::SchedulerOptions& options = words.options;
-  const std::tuple<const char*, const std::string*, Duration*> fields[] = {
-      {"--leader-elect-lease-duration", &words.lease_duration, &options.lease_duration},
-      {"--leader-elect-renew-deadline", &words.renew_deadline, &options.renew_deadline},
-      {"--leader-elect-retry-period", &words.retry_period, &options.retry_period},
-      {"--startup-timeout", &words.startup_timeout, &options.startup_timeout},
-      {"--gang-deadline", &words.gang_deadline, &options.gang_deadline}};
-  for (const auto& [flag, text, target] : fields) {
-    const Result<Duration> duration = ParseGoDuration(*text);
-    if (!duration || duration->ns <= 0) {
-      return fmt::format("{}: {} is no duration above zero, such as 15s or 1m30s", flag, *text);
-    }
-    *target = *duration;
-  }
-  if (options.renew_deadline >= options.lease_duration ||
-      options.retry_period >= options.renew_deadline) {
-    return "--leader-elect-retry-period must be less than --leader-elect-renew-deadline, and that "
-           "less than --leader-elect-lease-duration";
-  }
-  if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
-    return "--tls-cert-file and --tls-private-key-file go together";
-  }
-  return "";
-}
-
 int RunWith(Words& words, Io& io) {
-  if (const std::string problem = ReadDurations(words); !problem.empty()) {
+  daemon::SchedulerOptions& options = words.options;
+  std::string problem = ReadDaemonWords(words.common);
+  if (problem.empty()) {
+    problem = ReadDuration("--gang-deadline", words.gang_deadline, options.gang_deadline);
+  }
+  if (!problem.empty()) {
     Complain(io, problem);
     return kUnusable;
   }
-  daemon::SchedulerOptions& options = words.options;
   if (!words.names.empty()) {
     options.scheduler_names = words.names;
   }
@@ -189,13 +112,6 @@ int RunWith(Words& words, Io& io) {
                      "on all of it: leave the flag out, and keep pods away from nodes by taints");
     return kUnusable;
   }
-  for (const LogLevel level :
-       {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
-    if (LogLevelName(level) == words.log_level) {
-      options.log_level = level;
-    }
-  }
-  options.log_format = words.log_format == "json" ? rt::LogFormat::kJson : rt::LogFormat::kText;
   return daemon::RunScheduler(options);
 }
 
@@ -205,8 +121,7 @@ std::function<int(Io&)> AddScheduler(CLI::App& app) {
   CLI::App* command = app.add_subcommand("scheduler", "Schedule a real cluster");
   command->footer(kSchedulerHelp);
   const auto words = std::make_shared<Words>();
-  AddServerFlags(command, words->options);
-  AddLeaseFlags(command, *words);
+  AddDaemonFlags(command, words->common);
   AddSchedulingFlags(command, *words);
   AddForeignFlags(command, kIgnoredFlags, words->options.ignored_flags);
   AddForeignFlags(command, kRefusedFlags, words->refused);

@@ -119,13 +119,18 @@ class Planner {
     }
     const api::HyperNode* best = nullptr;
     size_t most = 0;
-    for (auto at = owned_.lower_bound(domain.prefix);
-         at != owned_.end() && at->first.starts_with(domain.prefix); ++at) {
+    const bool by_labels = !domain.labels.empty();
+    const std::string_view prefix = by_labels ? std::string_view(domain.prefix) : "";
+    for (auto at = owned_.lower_bound(prefix); at != owned_.end() && at->first.starts_with(prefix);
+         ++at) {
       const api::HyperNode& candidate = *at->second;
       if (claimed_.contains(at->first) || !HasAll(candidate.meta.labels, domain.labels)) {
         continue;
       }
       const size_t shared = Shared(candidate, members);
+      if (!by_labels && shared * 2 <= candidate.members.size()) {
+        continue;
+      }
       if (best == nullptr || shared > most) {
         best = &candidate;
         most = shared;
@@ -169,8 +174,10 @@ class Planner {
     }
     next.meta.name = names_[d];
     Put(next.meta.labels, kSourceLabel, source_);
-    for (const auto& [key, value] : domain.labels) {
-      Put(next.meta.labels, key, value);
+    for (const api::StringMap* labels : {&domain.labels, &domain.marks}) {
+      for (const auto& [key, value] : *labels) {
+        Put(next.meta.labels, key, value);
+      }
     }
     next.tier = domain.tier;
     next.tier_name = domain.tier_name;
@@ -188,9 +195,9 @@ class Planner {
 
   void Order() {
     using Kind = HyperNodeWrite::Kind;
-    const auto add = [&](Kind kind, std::vector<api::HyperNode>& objects) {
+    const auto add = [&](Kind kind, bool gains, std::vector<api::HyperNode>& objects) {
       for (api::HyperNode& object : objects) {
-        plan_.writes.push_back({kind, std::move(object)});
+        plan_.writes.push_back({kind, gains, std::move(object)});
       }
     };
     std::vector<api::HyperNode> gone;
@@ -201,10 +208,10 @@ class Planner {
       return std::pair(-one.tier, std::string_view(one.meta.name));
     });
     plan_.goes = gone.size();
-    add(Kind::kUpdate, losers_);
-    add(Kind::kDelete, gone);
-    add(Kind::kCreate, creates_);
-    add(Kind::kUpdate, gainers_);
+    add(Kind::kUpdate, false, losers_);
+    add(Kind::kDelete, false, gone);
+    add(Kind::kCreate, false, creates_);
+    add(Kind::kUpdate, true, gainers_);
   }
 
   std::string_view source_;

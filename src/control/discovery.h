@@ -21,6 +21,7 @@ inline constexpr std::string_view kSourceLabel = "volcano.sh/network-topology-so
 // One domain that was found. Its members are nodes (the lowest tier) or domains, never both.
 struct Domain {
   // Existing HyperNodes of the source whose name begins so and that bear `labels` may stand for it.
+  // Where there are no labels, those that have most of their members in it, whatever their names.
   std::string prefix;
   // What makes it itself, whatever its members are; unique in the discovery. The name of one that
   // is new is the prefix and a hash of this.
@@ -28,6 +29,7 @@ struct Domain {
   int32_t tier = 1;
   std::string tier_name;
   api::StringMap labels;           // without the source's
+  api::StringMap marks;            // labels written beside these, which tell nothing of identity
   std::vector<std::string> nodes;  // sorted, unique
   std::vector<size_t> children;    // indexes into Discovery::domains
 };
@@ -41,6 +43,7 @@ struct Discovery {
 struct HyperNodeWrite {
   enum class Kind : uint8_t { kCreate, kUpdate, kDelete };
   Kind kind = Kind::kCreate;
+  bool gains = false;  // of an update: a member that it had not
   // Of an update and a deletion: with uid and resourceVersion of what is there.
   api::HyperNode object;
 };

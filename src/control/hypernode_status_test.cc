@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "control/discovery.h"
+
 namespace hopwise::control {
 namespace {
 
@@ -37,6 +39,7 @@ class Fabric {
   }
   api::HyperNode& At(const std::string& name) { return objects_.at(name); }
 
+  std::vector<SourceState> sources;  // that are asked
   // By name.
   std::map<std::string, HyperNodeStatus> Write(Time now = kNow) {
     std::vector<const api::HyperNode*> objects;
@@ -44,11 +47,11 @@ class Fabric {
       objects.push_back(&object);
     }
     std::map<std::string, HyperNodeStatus> written;
-    for (const HyperNodeStatus& status : PlanStatuses(*forest_.Snapshot(), objects, now)) {
+    for (const HyperNodeStatus& status : PlanStatuses(*forest_.Snapshot(), objects, sources, now)) {
       written[status.object->meta.name] = status;
       api::HyperNode& object = objects_.at(status.object->meta.name);
       object.node_count = status.node_count;
-      object.conditions = {status.ready};
+      object.conditions = status.conditions;
     }
     return written;
   }
@@ -132,7 +135,42 @@ TEST(HyperNodeStatus, TheTimeOfTheConditionMovesWithItsStatusAlone) {
   EXPECT_EQ(fabric.Write().at("spine").ready.last_transition, kThen) << "only the reason changed";
   fabric.Put("l0", 1, kNode, {"n9"});
   fabric.At("l0").conditions = {{"Ready", "True", "Ready", "", "", kThen}};
-  EXPECT_EQ(fabric.Write().at("l0").ready.last_transition, kNow);
+  const std::vector<api::Condition> conditions = fabric.Write().at("l0").conditions;
+  ASSERT_EQ(conditions.size(), 1U);
+  EXPECT_EQ(conditions.front().last_transition, kNow);
+}
+
+TEST(HyperNodeStatus, ASourceThatCannotBeAskedIsToldAtTheTop) {
+  Fabric fabric = Small();
+  for (const char* name : {"l0", "l1", "spine"}) {
+    api::HyperNode object = fabric.At(name);
+    object.meta.labels = {{std::string(kSourceLabel), "ufm"}};
+    fabric.Put(object);
+  }
+  fabric.sources = {{"ufm", "", ""}};
+  for (const auto& [name, status] : fabric.Write()) {
+    EXPECT_EQ(status.conditions.size(), 1U) << "nothing ever failed";
+  }
+  fabric.sources = {{"ufm", "Unreachable", "no answer within 30s"}};
+  const auto failed = fabric.Write();
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed.at("spine").conditions.back().type, kDiscovered);
+  EXPECT_EQ(failed.at("spine").conditions.back().status, "False");
+  EXPECT_EQ(failed.at("spine").conditions.back().message, "no answer within 30s");
+  EXPECT_TRUE(fabric.Write().empty());
+  fabric.sources = {{"ufm", "", ""}};
+  const auto again = fabric.Write();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again.at("spine").conditions.back().status, "True");
+  EXPECT_EQ(again.at("spine").conditions.back().reason, kDiscovered);
+}
+
+TEST(HyperNodeStatus, WhatOthersWroteInTheConditionsStays) {
+  Fabric fabric = Small();
+  fabric.At("l0").conditions = {{"Theirs", "True", "X", "", "", kThen}};
+  const std::vector<api::Condition> conditions = fabric.Write().at("l0").conditions;
+  ASSERT_EQ(conditions.size(), 2U);
+  EXPECT_EQ(conditions.front().type, "Theirs");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "topology/forest.h"
+
 namespace hopwise::control {
 namespace {
 
@@ -54,8 +56,11 @@ bool Begins(const Chain& chain, const Chain& other) {
 
 class TypeDiscovery {
  public:
-  TypeDiscovery(const LabelType& type, Discovery& into)
-      : tiers_(TiersOf(type)), type_(Clean(type.name)), into_(into) {}
+  TypeDiscovery(const LabelType& type, bool primary, Discovery& into)
+      : tiers_(TiersOf(type)),
+        type_(Clean(type.name)),
+        fabric_(primary ? "" : type_),
+        into_(into) {}
 
   void Run(const std::vector<LabelledNode>& nodes) {
     std::map<Chain, std::vector<std::string>> members;
@@ -128,12 +133,14 @@ class TypeDiscovery {
     domain.tier = static_cast<int32_t>(tier) + 1;
     domain.tier_name = tiers_[tier];
     domain.labels = {{tiers_[tier], chain.front()}};
+    if (!fabric_.empty()) domain.marks = {{std::string(topology::kFabricKey), fabric_}};
     into_.domains.push_back(std::move(domain));
     return into_.domains.size() - 1;
   }
 
   std::vector<std::string> tiers_;
   std::string type_;
+  std::string fabric_;  // "": the primary one
   Discovery& into_;
 };
 
@@ -181,7 +188,7 @@ Discovery DiscoverByLabels(const std::vector<LabelType>& types,
                            const std::vector<LabelledNode>& nodes) {
   Discovery discovery;
   for (const LabelType& type : types) {
-    TypeDiscovery(type, discovery).Run(nodes);
+    TypeDiscovery(type, &type == &types.front(), discovery).Run(nodes);
   }
   std::ranges::sort(discovery.warnings);
   return discovery;

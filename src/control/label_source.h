@@ -1,5 +1,9 @@
 // The topology that node labels tell: volcano-controller.conf's source "label".
 //
+// Each type is a fabric of its own (topology/forest.h), since the domains of two types may cross:
+// the first is the primary one, the HyperNodes of the others bear hopwise.dev/fabric with the
+// type's name.
+//
 // A type is a list of node labels from the widest domain to the node. Bottom-up, a node belongs to
 // the domain of each label's value until the first label that it lacks (or whose value is empty).
 // Tiers count from 1 at the bottom; a last label kubernetes.io/hostname stands for the node itself

@@ -122,6 +122,8 @@ TEST(LabelSource, TypesAreFabricsOfTheirOwn) {
       Discover({MakeNode("a", {{"clique", "q"}, {"rack", "r1"}, {"zone", "z1"}})}, {kFabric, link});
   EXPECT_EQ(Words(found), (Lines{"1 clique=q {a}", "1 rack=r1 {a}", "2 zone=z1 {rack=r1}"}));
   EXPECT_EQ(found.domains.back().prefix, "hypernode-nvlink-domain-tier1-");
+  EXPECT_TRUE(found.domains.front().marks.empty());
+  EXPECT_EQ(found.domains.back().marks, (api::StringMap{{"hopwise.dev/fabric", "nvlink-domain"}}));
 }
 
 TEST(LabelSource, ChildrenStandBeforeTheirParents) {

@@ -1,6 +1,7 @@
 #include "daemon/ask.h"
 
 #include <future>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
@@ -76,6 +77,27 @@ Result<kube::Response> Reach(kube::CurlTransport& transport, const Right& first,
   }
 }
 
+using GroupedResource = std::pair<std::string_view, std::string_view>;
+
+void AddWatched(std::initializer_list<GroupedResource> watched, std::vector<Right>& rights) {
+  for (const auto& [group, resource] : watched) {
+    for (const std::string_view verb : {"list", "watch"}) {
+      rights.push_back({verb, group, resource, "", ""});
+    }
+  }
+}
+
+// Events and the Lease.
+void AddOwn(const CommonOptions& options, std::vector<Right>& rights) {
+  rights.push_back({"create", "", "events", "", ""});
+  rights.push_back({"patch", "", "events", "", ""});
+  if (options.leader_elect) {
+    for (const std::string_view verb : {"get", "list", "create", "update"}) {
+      rights.push_back({verb, "coordination.k8s.io", "leases", "", options.lock_namespace});
+    }
+  }
+}
+
 }  // namespace
 
 kube::Response Ask(kube::CurlTransport& transport, kube::Request request) {
@@ -97,38 +119,42 @@ kube::Response AskPage(kube::CurlTransport& transport, const kube::Resource& res
   return Ask(transport, std::move(request));
 }
 
-std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_elect,
-                                bool dry_run) {
+std::vector<Right> SchedulerRights(const SchedulerOptions& options) {
   std::vector<Right> rights;
-  const std::pair<std::string_view, std::string_view> watched[] = {
-      {"", "pods"},
-      {"", "nodes"},
-      {"scheduling.k8s.io", "priorityclasses"},
-      {"scheduling.volcano.sh", "podgroups"},
-      {"scheduling.volcano.sh", "queues"},
-      {"topology.volcano.sh", "hypernodes"}};
-  for (const auto& [group, resource] : watched) {
-    for (const std::string_view verb : {"list", "watch"}) {
-      rights.push_back({verb, group, resource, "", ""});
-    }
-  }
-  if (dry_run) {
+  AddWatched({{"", "pods"},
+              {"", "nodes"},
+              {"scheduling.k8s.io", "priorityclasses"},
+              {"scheduling.volcano.sh", "podgroups"},
+              {"scheduling.volcano.sh", "queues"},
+              {"topology.volcano.sh", "hypernodes"}},
+             rights);
+  if (options.dry_run) {
     return rights;
   }
   rights.push_back({"get", "", "pods", "", ""});
   rights.push_back({"create", "", "pods", "binding", ""});
   rights.push_back({"create", "", "pods", "eviction", ""});
   rights.push_back({"patch", "", "pods", "status", ""});
-  rights.push_back({"create", "", "events", "", ""});
-  rights.push_back({"patch", "", "events", "", ""});
   rights.push_back({"patch", "scheduling.volcano.sh", "podgroups", "", ""});
   rights.push_back({"create", "scheduling.volcano.sh", "queues", "", ""});
   rights.push_back({"patch", "scheduling.volcano.sh", "queues", "status", ""});
-  if (leader_elect) {
-    for (const std::string_view verb : {"get", "list", "create", "update"}) {
-      rights.push_back({verb, "coordination.k8s.io", "leases", "", lock_namespace});
+  AddOwn(options, rights);
+  return rights;
+}
+
+std::vector<Right> ControllerRights(const ControllerOptions& options) {
+  std::vector<Right> rights;
+  AddWatched({{"", "nodes"}, {"topology.volcano.sh", "hypernodes"}}, rights);
+  if (!options.conf_map_name.empty()) {
+    for (const std::string_view verb : {"list", "watch"}) {
+      rights.push_back({verb, "", "configmaps", "", options.conf_map_ns});
     }
   }
+  for (const std::string_view verb : {"create", "patch", "delete"}) {
+    rights.push_back({verb, "topology.volcano.sh", "hypernodes", "", ""});
+  }
+  rights.push_back({"patch", "topology.volcano.sh", "hypernodes", "status", ""});
+  AddOwn(options, rights);
   return rights;
 }
 
@@ -148,7 +174,7 @@ std::string RightText(const Right& right) {
 }
 
 Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rights,
-                   Duration limit) {
+                   std::string_view manifest, Duration limit) {
   Result<kube::Response> first = Reach(transport, rights.front(), limit);
   if (!first) {
     return tl::unexpected(first.error());
@@ -163,8 +189,8 @@ Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rig
     }
   }
   if (!missing.empty()) {
-    return Fail(ErrorCode::kIo, "RBAC denies what the scheduler needs: " + missing +
-                                    "; deploy/rbac/scheduler.yaml grants it all");
+    return Fail(ErrorCode::kIo,
+                fmt::format("RBAC denies what is needed: {}; {} grants it all", missing, manifest));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/options.h"
 #include "kube/curl_transport.h"
 #include "kube/errors.h"
 #include "kube/resources.h"
@@ -24,14 +25,16 @@ struct Right {
   std::string_view group, resource, subresource;
   std::string ns;  // "": everywhere
 };
-// What the scheduler needs for all it does; less for a dry run.
-std::vector<Right> NeededRights(const std::string& lock_namespace, bool leader_elect, bool dry_run);
+// What each needs for all it does; less for a dry run.
+std::vector<Right> SchedulerRights(const SchedulerOptions& options);
+std::vector<Right> ControllerRights(const ControllerOptions& options);
 // `create pods/binding`, `patch podgroups.scheduling.volcano.sh`, …
 std::string RightText(const Right& right);
 
 // Waits until the server answers us, for `limit` at most, and asks it for each right. The error
-// says what to do: unreachable, not authenticated, or which rights are missing.
+// says what to do: unreachable, not authenticated, or which rights are missing and the manifest
+// that grants them.
 Status CheckAccess(kube::CurlTransport& transport, const std::vector<Right>& rights,
-                   Duration limit);
+                   std::string_view manifest, Duration limit);
 
 }  // namespace hopwise::daemon

@@ -6,20 +6,16 @@
 
 namespace hopwise::daemon {
 
-Result<sched::Config> ConfigFile::Load() {
+Result<std::string> ConfigFile::Read() {
   if (path_.empty()) {
-    return sched::DefaultConfig();
+    return std::string();
   }
   Result<std::string> text = rt::ReadSmallFile(path_, kMostConfigBytes);
-  if (!text) {
-    return tl::unexpected(text.error());
-  }
-  {
+  if (text) {
     const std::lock_guard lock(mutex_);
     content_ = *text;
   }
-  Result<sched::Config> config = sched::ParseConfig(*text);
-  return config ? std::move(config) : tl::unexpected(config.error().Prefix(path_));
+  return text;
 }
 
 std::string ConfigFile::content() const {
@@ -37,6 +33,18 @@ ConfigFile::Seen ConfigFile::Look() {
   }
   looks_in_vain_ = 0;
   return *text != content_ ? Seen::kChanged : Seen::kSame;
+}
+
+Result<sched::Config> LoadSchedulerConf(ConfigFile& file) {
+  if (file.path().empty()) {
+    return sched::DefaultConfig();
+  }
+  const Result<std::string> text = file.Read();
+  if (!text) {
+    return tl::unexpected(text.error());
+  }
+  Result<sched::Config> config = sched::ParseConfig(*text);
+  return config ? std::move(config) : tl::unexpected(config.error().Prefix(file.path()));
 }
 
 }  // namespace hopwise::daemon

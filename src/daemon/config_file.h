@@ -1,4 +1,4 @@
-// volcano-scheduler.conf, read again when its content changes. What else happens in its folder (a
+// A configuration file, read again when its content changes. What else happens in its folder (a
 // ConfigMap's symbolic links, files beside it) is of no interest.
 #pragma once
 
@@ -25,11 +25,11 @@ inline constexpr size_t kMostConfigBytes = size_t{16} << 20U;
 
 class ConfigFile {
  public:
-  // "" stands for the built-in default, which never changes.
+  // "" stands for no file: an empty text that never changes.
   explicit ConfigFile(std::string path) : path_(std::move(path)) {}
 
-  // Reads and parses. The error names the path.
-  Result<sched::Config> Load();
+  // The error names the path.
+  Result<std::string> Read();
   enum class Seen : uint8_t {
     kSame,
     kChanged,  // the content is another one than last read
@@ -38,14 +38,17 @@ class ConfigFile {
   // To be called every kConfigLook.
   Seen Look();
   [[nodiscard]] const std::string& path() const { return path_; }
-  // As last read, usable or not; "" for the built-in default. From any thread.
+  // As last read, usable or not; "" for no file. From any thread.
   [[nodiscard]] std::string content() const;
 
  private:
   std::string path_;
-  mutable std::mutex mutex_;  // of content_, which only the thread that calls Load changes
+  mutable std::mutex mutex_;  // of content_, which only the thread that calls Read changes
   std::string content_;
   int looks_in_vain_ = 0;
 };
+
+// A volcano-scheduler.conf; the built-in default where there is no file. The error names the path.
+Result<sched::Config> LoadSchedulerConf(ConfigFile& file);
 
 }  // namespace hopwise::daemon

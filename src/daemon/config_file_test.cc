@@ -28,21 +28,21 @@ class ConfigFileTest : public ::testing::Test {
 TEST_F(ConfigFileTest, OnlyAChangeOfTheContentIsAChange) {
   Write("actions: \"allocate\"\n");
   ConfigFile file(path_.string());
-  ASSERT_TRUE(file.Load().has_value());
+  ASSERT_TRUE(LoadSchedulerConf(file).has_value());
   EXPECT_EQ(file.Look(), Seen::kSame);
   std::ofstream(folder_ / "other") << "x";
   Write("actions: \"allocate\"\n");  // written again, the same
   EXPECT_EQ(file.Look(), Seen::kSame);
   Write("actions: \"enqueue, allocate\"\n");
   EXPECT_EQ(file.Look(), Seen::kChanged);
-  ASSERT_TRUE(file.Load().has_value());
+  ASSERT_TRUE(LoadSchedulerConf(file).has_value());
   EXPECT_EQ(file.Look(), Seen::kSame);
 }
 
 TEST_F(ConfigFileTest, AFileThatIsAwayIsNoChangeUntilItStaysAway) {
   Write("actions: \"allocate\"\n");
   ConfigFile file(path_.string());
-  ASSERT_TRUE(file.Load().has_value());
+  ASSERT_TRUE(LoadSchedulerConf(file).has_value());
   std::filesystem::remove(path_);
   const auto looks = static_cast<int>(kMostGone.ns / kConfigLook.ns);
   for (int i = 1; i < looks; ++i) {
@@ -57,7 +57,7 @@ TEST_F(ConfigFileTest, AFileThatIsAwayIsNoChangeUntilItStaysAway) {
 TEST_F(ConfigFileTest, ABadFileIsRefusedByNameAndNotReadAgainUntilItChanges) {
   Write("actions: \"fly\"\n");
   ConfigFile file(path_.string());
-  const auto config = file.Load();
+  const auto config = LoadSchedulerConf(file);
   ASSERT_FALSE(config.has_value());
   EXPECT_NE(config.error().message.find(path_.string()), std::string::npos);
   EXPECT_NE(config.error().message.find("fly"), std::string::npos);
@@ -65,14 +65,15 @@ TEST_F(ConfigFileTest, ABadFileIsRefusedByNameAndNotReadAgainUntilItChanges) {
 }
 
 TEST_F(ConfigFileTest, WhatCannotBeReadIsNamed) {
-  const auto config = ConfigFile((folder_ / "absent").string()).Load();
+  ConfigFile file((folder_ / "absent").string());
+  const auto config = LoadSchedulerConf(file);
   ASSERT_FALSE(config.has_value());
   EXPECT_NE(config.error().message.find("No such file"), std::string::npos);
 }
 
 TEST_F(ConfigFileTest, NoFileIsTheDefault) {
   ConfigFile file("");
-  EXPECT_TRUE(file.Load().has_value());
+  EXPECT_TRUE(LoadSchedulerConf(file).has_value());
   EXPECT_EQ(file.Look(), Seen::kSame);
 }
 

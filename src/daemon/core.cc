@@ -40,12 +40,6 @@ bool IsDeleted(const kube::WatchEvent& event) {
   return event.type == kube::WatchEvent::Type::kDeleted;
 }
 
-// Whether a resourceVersion is before another: they are decimal numbers that grow. False when one
-// is not known.
-bool IsOlder(const std::string& version, const std::string& than) {
-  return std::pair(version.size(), version) < std::pair(than.size(), than) && !version.empty();
-}
-
 // What of a queue decides whether gangs are admitted; its counters, which we write ourselves every
 // second, do not.
 std::tuple<bool, bool, std::string> StandingOf(const cluster::State& state,
@@ -453,7 +447,7 @@ void Core::LookedUp(const ObjectName& pod, kube::WatchEvent&& event, Time now) {
   }
   at->second.unsure = false;
   const std::string& version = api::MetaOf(event.decoded.object).resource_version;
-  if (IsDeleted(event) || !IsOlder(version, at->second.version)) {
+  if (IsDeleted(event) || !kube::IsOlder(version, at->second.version)) {
     Observe(kube::kPods, std::move(event), now);
   }
 }

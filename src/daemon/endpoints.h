@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/link.h"
+#include "daemon/watches.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
 

@@ -4,33 +4,22 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "daemon/binder.h"
 #include "daemon/core.h"
 #include "daemon/effects.h"
+#include "daemon/election.h"
 #include "daemon/options.h"
+#include "daemon/watches.h"
 #include "daemon/writer.h"
 #include "kube/curl_transport.h"
 #include "kube/events.h"
-#include "kube/lease.h"
 #include "kube/lifeline.h"
-#include "kube/reflector.h"
 #include "server/metrics.h"
 
 namespace hopwise::daemon {
-
-// What /readyz tells. Written on the loop, read by the server's threads.
-struct Readiness {
-  bool synced = false;
-  bool leading = false;
-  std::string leader;                           // who holds the Lease, "" when nobody
-  std::map<std::string, std::string> troubles;  // by resource: why it cannot be watched now
-};
 
 class Link {
  public:
@@ -56,16 +45,9 @@ class Link {
   void Stop(Duration limit, std::function<void()> done);
 
  private:
-  struct Source {
-    std::unique_ptr<kube::Reflector> reflector;
-    bool listed = false;   // once since it was last started
-    bool missing = false;  // the kind does not exist
-  };
-
-  void Watch(const kube::Resource& resource, bool optional);
-  void Listed(const kube::Resource& resource);
-  void Trouble(const kube::Resource& resource, bool optional, const kube::ApiError& error);
-  void LookWhetherSynced();
+  void MakeWatches();
+  void MakeWriters();
+  void MakeElection();
   void Elected();
   void LookUp(const ObjectName& pod);
   void WaitUntilQuiet(Time until, std::function<void()> done);
@@ -77,13 +59,12 @@ class Link {
   std::string identity_;
   server::Metrics& metrics_;
   Handlers handlers_;
-  Readiness readiness_;
-  std::map<std::string, Source> sources_;  // by resource name
+  std::unique_ptr<Watches> watches_;
+  std::unique_ptr<Election> election_;
   std::unique_ptr<kube::EventRecorder> events_;
-  std::unique_ptr<kube::LeaderElector> elector_;
   std::unique_ptr<Binder> binder_;
   std::unique_ptr<Writer> writer_;
-  bool once_synced_ = false;
+  bool synced_ = false;
   bool fresh_ = true;  // the pods were listed since we were elected
   bool stopped_ = false;
   uint64_t dropped_ = 0;  // Events, as last counted

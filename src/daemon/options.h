@@ -1,5 +1,5 @@
-// What `hopwise scheduler` is told on its command line. Flags that Volcano's scheduler has too keep
-// its names; docs/reference/scheduler.md has the table.
+// What the daemons are told on their command lines. Flags that Volcano's have too keep their names;
+// docs/reference/scheduler.md and controller.md have the tables.
 #pragma once
 
 #include <string>
@@ -12,40 +12,61 @@
 
 namespace hopwise::daemon {
 
-struct SchedulerOptions {
+// What every daemon is told.
+struct CommonOptions {
   std::string kubeconfig, context, master;
-  std::vector<std::string> scheduler_names = {"volcano", "hopwise"};
-  std::string scheduler_conf;  // "": the built-in default
-  std::string default_queue = "default";
+  bool streaming_lists = false;
+  double qps = 2000;
+  int burst = 2000;
+  Duration startup_timeout = Seconds(60);
 
   bool leader_elect = true;
   Duration lease_duration = kube::kLeaseDuration;
   Duration renew_deadline = kube::kRenewDeadline;
   Duration retry_period = kube::kRetryPeriod;
   std::string lock_namespace = "hopwise-system";
-  std::string lock_name = "hopwise-scheduler";
-  bool takeover = false;  // although another scheduler's Lease is being renewed
+  std::string lock_name;
 
-  bool streaming_lists = false;
-  double qps = 2000;
-  int burst = 2000;
-  std::string listen_address = "127.0.0.1:8080";
+  std::string listen_address;
   std::string healthz_address;  // "": on the listen address alone
-  std::string debug_address;    // "": the listen address if only this machine reaches it
   std::string tls_cert_file, tls_key_file, client_ca_file;
 
-  Duration startup_timeout = Seconds(60);
-  Duration gang_deadline = Seconds(60);
-  bool dry_run = false;
   std::vector<std::string> ignored_flags;  // given, and without a meaning here
   LogLevel log_level = LogLevel::kInfo;
   rt::LogFormat log_format = rt::LogFormat::kText;
 };
 
-// Runs until SIGTERM or SIGINT. Exit codes: 0 ended by a signal; 1
-// credentials, permissions, an API server that could not be reached in time, an address that cannot
-// be listened on, another scheduler at work; 2 a configuration or an option that
-// cannot be used. What went wrong stands on standard error.
+struct SchedulerOptions : CommonOptions {
+  SchedulerOptions() {
+    lock_name = "hopwise-scheduler";
+    listen_address = "127.0.0.1:8080";
+  }
+
+  std::vector<std::string> scheduler_names = {"volcano", "hopwise"};
+  std::string scheduler_conf;  // "": the built-in default
+  std::string default_queue = "default";
+  bool takeover = false;      // although another scheduler's Lease is being renewed
+  std::string debug_address;  // "": the listen address if only this machine reaches it
+  Duration gang_deadline = Seconds(60);
+  bool dry_run = false;
+};
+
+struct ControllerOptions : CommonOptions {
+  ControllerOptions() {
+    lock_name = "hopwise-controller";
+    listen_address = "127.0.0.1:8081";
+  }
+
+  // A volcano-controller.conf: a file, or namespace/name of a ConfigMap with that key. Neither: no
+  // source is configured.
+  std::string conf_file, conf_map_ns, conf_map_name;
+};
+
+// Both run until SIGTERM or SIGINT. Exit codes: 0 ended by a signal; 1 credentials, permissions, an
+// API server that could not be reached in time, an address that cannot be listened on, another
+// scheduler at work; 2 a configuration or an option that cannot be used. What went wrong stands on
+// standard error.
 int RunScheduler(const SchedulerOptions& options);
+int RunController(const ControllerOptions& options);
 
 }  // namespace hopwise::daemon

@@ -2,21 +2,13 @@
 // of places. What each means to an operator: docs/reference/metrics.md, which names exactly these.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "daemon/metric_declaration.h"
 #include "server/metrics.h"
 
 namespace hopwise::daemon {
 
-struct MetricDeclaration {
-  enum class Type : uint8_t { kCounter, kGauge, kHistogram };
-  std::string_view name;
-  Type type = Type::kGauge;
-  std::string_view help;
-  std::vector<double> buckets = {};  // of a histogram
-};
 std::vector<MetricDeclaration> SchedulerMetricDeclarations();
 
 // Makes them all known, each once.

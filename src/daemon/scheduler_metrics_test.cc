@@ -5,9 +5,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "daemon/controller_metrics.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -16,6 +19,7 @@ using testing::HasSubstr;
 
 // Tests run in the root of the repository.
 constexpr const char* kPage = "docs/reference/metrics.md";
+constexpr const char* kControllerPage = "docs/reference/controller.md";
 
 using TypeByName = std::map<std::string, std::string>;
 
@@ -31,13 +35,15 @@ std::string TypeName(MetricDeclaration::Type type) {
   return "";
 }
 
-TypeByName Declared() {
+TypeByName TypesOf(const std::vector<MetricDeclaration>& declarations) {
   TypeByName types;
-  for (const MetricDeclaration& metric : SchedulerMetricDeclarations()) {
+  for (const MetricDeclaration& metric : declarations) {
     types.emplace(metric.name, TypeName(metric.type));
   }
   return types;
 }
+
+TypeByName Declared() { return TypesOf(SchedulerMetricDeclarations()); }
 
 // "| `name`, `name` | type | … |": the names of a row's first cell, with its second.
 void AddRow(std::string_view line, TypeByName& types) {
@@ -47,6 +53,9 @@ void AddRow(std::string_view line, TypeByName& types) {
     return;
   }
   const std::string type(line.substr(names_end + 3, type_end - names_end - 3));
+  if (type != "counter" && type != "gauge" && type != "histogram") {
+    return;  // another table
+  }
   std::string_view names = line.substr(0, names_end);
   for (size_t at = names.find('`'); at != std::string_view::npos; at = names.find('`')) {
     const size_t end = names.find('`', at + 1);
@@ -56,10 +65,10 @@ void AddRow(std::string_view line, TypeByName& types) {
   }
 }
 
-TypeByName Documented() {
+TypeByName Documented(const char* path) {
   TypeByName types;
-  std::ifstream page(kPage);
-  EXPECT_TRUE(page) << kPage;
+  std::ifstream page(path);
+  EXPECT_TRUE(page) << path;
   for (std::string line; std::getline(page, line);) {
     AddRow(line, types);
   }
@@ -69,7 +78,11 @@ TypeByName Documented() {
 TEST(SchedulerMetrics, ThePageNamesWhatIsDeclaredAndNothingElse) {
   const TypeByName declared = Declared();
   ASSERT_GT(declared.size(), 50);
-  EXPECT_EQ(Documented(), declared);
+  EXPECT_EQ(Documented(kPage), declared);
+}
+
+TEST(ControllerMetrics, ThePageNamesWhatIsDeclaredAndNothingElse) {
+  EXPECT_EQ(Documented(kControllerPage), TypesOf(ControllerMetricDeclarations()));
 }
 
 TEST(SchedulerMetrics, EveryNameSaysWhoseItIsAndWhatItMeans) {

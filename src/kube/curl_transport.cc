@@ -162,6 +162,7 @@ struct CurlTransport::Impl {
     bool resent = false;     // after a 401
     bool throttled = false;  // counted as such
     bool dead = false;       // cancelled: curl still knows it, nobody else does
+    bool too_long = false;   // the answer
     [[nodiscard]] bool stream() const { return static_cast<bool>(chunk); }
     [[nodiscard]] bool limits() const { return !stream() && !request.urgent; }
   };
@@ -515,7 +516,10 @@ void CurlTransport::Impl::Finish(Exchange& exchange, CURLcode code) {
   exchange.response = {};
   if (code != CURLE_OK) {
     response = {};
-    response.error = handles.WhatFailed(*exchange.handle, code, exchange.request.timeout);
+    response.error = exchange.too_long
+                         ? fmt::format("{}: the answer is longer than {} bytes", handles.shown(),
+                                       options.most_body)
+                         : handles.WhatFailed(*exchange.handle, code, exchange.request.timeout);
     response.untrusted = code == CURLE_PEER_FAILED_VERIFICATION ||
                          code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
   } else if (response.status == kUnauthorized && !exchange.resent && Renew(exchange)) {
@@ -590,6 +594,11 @@ size_t CurlTransport::Impl::OnBody(char* data, size_t size, size_t count, void* 
   if (response.body.empty() && exchange.content_length > 0) {
     response.body.reserve(std::min(static_cast<size_t>(exchange.content_length), kMostReserved) +
                           kReaderPadding);
+  }
+  const size_t most = exchange.owner->options.most_body;
+  exchange.too_long = most > 0 && response.body.size() + bytes > most;
+  if (exchange.too_long) {
+    return CURL_WRITEFUNC_ERROR;
   }
   response.body.append(data, bytes);
   return bytes;

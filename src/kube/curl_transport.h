@@ -22,6 +22,7 @@ struct CurlOptions {
   int burst = 2000;
   int connections = 32;  // for requests; measured: more gain nothing on two cores
   std::string user_agent = "hopwise";
+  size_t most_body = 0;  // a longer answer is none; 0: as long as it is
 };
 // TCP: keepalive after 15 s idle, every 5 s, three times; unacknowledged data for 30 s ends it.
 inline constexpr Duration kConnectTimeout = Seconds(10);

@@ -63,7 +63,7 @@ api::Decoded Identity(api::Decoder& decoder, const Resource& resource, const Hea
   meta.ns = head.ns;
   meta.name = head.name;
   meta.uid = head.uid;
-  out.object = api::Unknown{std::move(meta)};
+  out.object = api::Unknown{std::move(meta), ""};
   return out;
 }
 
@@ -171,7 +171,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   std::vector<WatchEvent> pending;
   LineReader lines;
   TokenReader tokens;
-  api::Decoder decoder;
+  api::Decoder decoder{options.as_text ? api::Decoder::As::kText : api::Decoder::As::kTyped};
   api::Decoder identities;  // asked from within a list that `decoder` reads
 
   bool refused_streaming = false;  // for good
@@ -684,7 +684,7 @@ void Reflector::Impl::Reset() {
 }
 
 std::string Reflector::Impl::Query(const std::string& more) const {
-  std::string path = CollectionPath(resource) + "?" + more;
+  std::string path = CollectionPath(resource, options.ns) + "?" + more;
   if (!options.selector.empty()) path += "&" + options.selector;
   return path;
 }

@@ -1,5 +1,7 @@
 #include "kube/resources.h"
 
+#include <utility>
+
 namespace hopwise::kube {
 namespace {
 
@@ -10,6 +12,10 @@ bool IsUnreserved(char c) {
 }
 
 }  // namespace
+
+bool IsOlder(std::string_view version, std::string_view than) {
+  return std::pair(version.size(), version) < std::pair(than.size(), than) && !version.empty();
+}
 
 std::string UrlEscape(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";

@@ -18,6 +18,7 @@ struct Resource {
 
 inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
 inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
+inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
 inline constexpr Resource kEvents{"", "v1", "events", "Event"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                            "PriorityClass", false};
@@ -39,6 +40,9 @@ std::string ObjectPath(const Resource& resource, std::string_view ns, std::strin
 std::string ApiVersionOf(const Resource& resource);
 // "podgroups.scheduling.volcano.sh", as RBAC and error messages name it.
 std::string ResourceName(const Resource& resource);
+// Whether a resourceVersion is before another: they are decimal numbers that grow. False when one
+// is not known.
+bool IsOlder(std::string_view version, std::string_view than);
 // Percent-encoding for one value of a query or one segment of a path.
 std::string UrlEscape(std::string_view text);
 

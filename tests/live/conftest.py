@@ -13,9 +13,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "cluster")]
 
 from fault_proxy import FaultProxy  # noqa: E402
-from hopcluster import Cluster, HopwiseScheduler, Options  # noqa: E402
+from hopcluster import Cluster, HopwiseDaemon, Options  # noqa: E402
 from hopcluster import binaries  # noqa: E402
-from hopcluster.cluster import SCHEDULER_ACCOUNT  # noqa: E402
+from hopcluster.cluster import CONTROLLER_ACCOUNT, SCHEDULER_ACCOUNT  # noqa: E402
 from hopcluster.credentials import User as Account  # noqa: E402
 from support import HOPWISE, USUAL_FLAGS, User, client_of, eventually, free_lease  # noqa: E402
 from witness import Witness  # noqa: E402
@@ -63,10 +63,10 @@ def scheduler(plane):
 def start(plane, tmp_path):
     """start(*flags, via=proxy, kubeconfig=…, ready=False): starts a scheduler for this test."""
     free_lease(plane)
-    made: list[HopwiseScheduler] = []
+    made: list[HopwiseDaemon] = []
 
     def run(*flags: str, via: FaultProxy | None = None, kubeconfig: pathlib.Path | None = None,
-            ready: bool = True) -> HopwiseScheduler:  # fmt: skip
+            ready: bool = True) -> HopwiseDaemon:  # fmt: skip
         number = next(_numbers)
         if via is not None:
             kubeconfig = via.kubeconfig(tmp_path / f"{number}.kubeconfig", scheduler_token(plane))
@@ -81,9 +81,44 @@ def start(plane, tmp_path):
     yield run
     for one in made:
         one.stop()
-        if one in plane.schedulers:
-            plane.schedulers.remove(one)
+        if one in plane.daemons:
+            plane.daemons.remove(one)
     free_lease(plane)
+
+
+@pytest.fixture
+def control(plane, tmp_path):
+    """control(conf, *flags, via=proxy, ready=False): starts a controller for this test; `conf` is
+    written to the file `control.conf`, where the test may change it."""
+    free_lease(plane, "controller")
+    made: list[HopwiseDaemon] = []
+    path = tmp_path / "controller.conf"
+
+    def run(conf: str | None, *flags: str, via: FaultProxy | None = None,
+            ready: bool = True) -> HopwiseDaemon:  # fmt: skip
+        number = next(_numbers)
+        kubeconfig = None
+        if via is not None:
+            token = plane.credentials.token(Account.service_account(*CONTROLLER_ACCOUNT))
+            kubeconfig = via.kubeconfig(tmp_path / f"{number}.kubeconfig", token)
+        if conf is not None:
+            path.write_text(conf, encoding="utf-8")
+            flags = (f"--controller-conf={path}", *flags)
+        one = plane.hopwise(HOPWISE, *USUAL_FLAGS, *flags, name=f"controller-{number}",
+                            kubeconfig=kubeconfig, command="controller")  # fmt: skip
+        made.append(one)
+        one.start()
+        if ready:
+            one.wait_ready()
+        return one
+
+    run.conf = path
+    yield run
+    for one in made:
+        one.stop()
+        if one in plane.daemons:
+            plane.daemons.remove(one)
+    free_lease(plane, "controller")
 
 
 def scheduler_token(plane: Cluster) -> str:
@@ -121,6 +156,6 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     planes = [each for each in item.funcargs.values() if isinstance(each, Cluster)]
     if report.when == "call" and report.failed:
-        for each in [one for plane in planes for one in plane.schedulers[-2:]]:
+        for each in [one for plane in planes for one in plane.daemons[-2:]]:
             tail = "\n".join(each.log().splitlines()[-20:])
             report.sections.append((f"log of {each.name}", tail))

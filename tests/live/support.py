@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import kubernetes
-from hopcluster import Cluster, HopwiseScheduler
+from hopcluster import Cluster, HopwiseDaemon
 from hopcluster.api import ApiError
 from hopcluster.objects import Fabric, node, pod
 from kubernetes.dynamic import DynamicClient
@@ -384,7 +384,7 @@ def client_of(plane: Cluster) -> DynamicClient:
 # --- a scheduler's words --------------------------------------------------------------------------
 
 
-def records(scheduler: HopwiseScheduler, event: str = "") -> list[Object]:
+def records(scheduler: HopwiseDaemon, event: str = "") -> list[Object]:
     """Its log, which must be JSON; lines of a crash are passed over."""
     found = []
     for line in scheduler.log().splitlines():
@@ -395,7 +395,7 @@ def records(scheduler: HopwiseScheduler, event: str = "") -> list[Object]:
     return found
 
 
-def await_record(scheduler: HopwiseScheduler, event: str, within: float = SOON_S,
+def await_record(scheduler: HopwiseDaemon, event: str, within: float = SOON_S,
                  at_least: int = 1) -> Object:  # fmt: skip
     """The latest record of the event, once there are so many."""
 
@@ -412,9 +412,10 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def free_lease(plane: Cluster) -> None:
-    """What a killed leader left, so that the next scheduler need not wait for it to expire."""
-    api_version, kind, name, namespace = LEASE
+def free_lease(plane: Cluster, command: str = "scheduler") -> None:
+    """What a killed leader left, so that the next one need not wait for it to expire."""
+    api_version, kind, _, namespace = LEASE
+    name = f"hopwise-{command}"
     meta = {"name": name, "namespace": namespace}
     plane.api.delete({"apiVersion": api_version, "kind": kind, "metadata": meta})
 

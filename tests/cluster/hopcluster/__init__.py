@@ -2,6 +2,6 @@
 
 from hopcluster.cluster import Cluster, Options
 from hopcluster.errors import ClusterError
-from hopcluster.scheduler import HopwiseScheduler
+from hopcluster.daemon import HopwiseDaemon
 
-__all__ = ["Cluster", "ClusterError", "HopwiseScheduler", "Options"]
+__all__ = ["Cluster", "ClusterError", "HopwiseDaemon", "Options"]

@@ -23,11 +23,12 @@ from hopcluster.errors import ClusterError
 from hopcluster.paths import DEPLOY, SCRATCH, TESTS
 from hopcluster.ports import free_port
 from hopcluster.process import PidFile, Process, start_time_of
-from hopcluster.scheduler import HopwiseScheduler
+from hopcluster.daemon import HopwiseDaemon
 
 # Ten times what is seen on two idle cores: a busy machine is no failure.
 _START_S = 60.0
 SCHEDULER_ACCOUNT = ("hopwise-system", "hopwise-scheduler")
+CONTROLLER_ACCOUNT = ("hopwise-system", "hopwise-controller")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Options:
     old_etcd: bool = False  # Debian's 3.4: the API server then serves no streaming lists
     manifests: bool = True  # apply deploy/ and the CRDs of the tests
     # Service accounts, (namespace, name), that get a token which outlives a wiped etcd.
-    static_accounts: tuple[tuple[str, str], ...] = (SCHEDULER_ACCOUNT,)
+    static_accounts: tuple[tuple[str, str], ...] = (SCHEDULER_ACCOUNT, CONTROLLER_ACCOUNT)
     apiserver_flags: tuple[str, ...] = ()
 
 
@@ -77,7 +78,7 @@ class Cluster:
             ),
         )
         self.others: list[Process] = list(self._optional_processes())
-        self.schedulers: list[HopwiseScheduler] = []
+        self.daemons: list[HopwiseDaemon] = []
         atexit.register(self.close)
 
     def _process(self, name: str, command: Sequence[str]) -> Process:
@@ -165,15 +166,15 @@ class Cluster:
     def close(self, keep_folder: bool = False) -> None:
         """Ends everything; what it ends keeps no data, so nothing is asked politely."""
         atexit.unregister(self.close)
-        for scheduler in self.schedulers:
-            scheduler.kill()
+        for daemon in self.daemons:
+            daemon.kill()
         for process in (*self.others, self.api_server, self.etcd):
             process.kill()
         if not keep_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self) -> list[Process]:
-        return [self.etcd, self.api_server, *self.others, *self.schedulers]
+        return [self.etcd, self.api_server, *self.others, *self.daemons]
 
     def _etcd_answers(self) -> bool:
         return _answers_ok(f"http://127.0.0.1:{self._etcd_port}/health")
@@ -186,11 +187,12 @@ class Cluster:
     # --- what is in it ----------------------------------------------------------------------------
 
     def apply_manifests(self) -> None:
-        """The CRDs, the tests' own ones, and the rights of the scheduler's account."""
+        """The CRDs, the tests' own ones, and the rights of the daemons' accounts."""
         for folder in (DEPLOY / "crds", TESTS / "crds"):
             for path in sorted(folder.glob("*.yaml")):
                 self.api.apply_file(path)
-        self.api.apply_file(DEPLOY / "rbac" / "scheduler.yaml")
+        for path in sorted((DEPLOY / "rbac").glob("*.yaml")):
+            self.api.apply_file(path)
 
     def create(self, objects: Iterable[Object], threads: int = 8) -> list[Object]:
         """Creates many at once."""
@@ -276,17 +278,20 @@ class Cluster:
         *flags: str,
         name: str = "hopwise",
         kubeconfig: pathlib.Path | None = None,
-    ) -> HopwiseScheduler:
-        """A scheduler that is not started yet, with the rights of deploy/rbac and no others."""
-        scheduler = HopwiseScheduler(
+        command: str = "scheduler",
+    ) -> HopwiseDaemon:
+        """A daemon that is not started yet, with the rights of deploy/rbac and no others."""
+        account = CONTROLLER_ACCOUNT if command == "controller" else SCHEDULER_ACCOUNT
+        daemon = HopwiseDaemon(
             binary,
-            kubeconfig or self.kubeconfig_for_account(*SCHEDULER_ACCOUNT),
+            kubeconfig or self.kubeconfig_for_account(*account),
             self.folder,
             flags,
             name,
+            command,
         )
-        self.schedulers.append(scheduler)
-        return scheduler
+        self.daemons.append(daemon)
+        return daemon
 
 
 # --- folders of clusters that do not outlive their process ----------------------------------------

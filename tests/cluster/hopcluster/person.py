@@ -129,8 +129,8 @@ def serve(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
 
 def _write_state(folder: pathlib.Path, cluster: Cluster) -> None:
     state = {"kubeconfig": str(cluster.kubeconfig), "port": cluster.port}
-    if cluster.schedulers:
-        state["hopwise"] = f"http://127.0.0.1:{cluster.schedulers[0].port}"
+    if cluster.daemons:
+        state["hopwise"] = f"http://127.0.0.1:{cluster.daemons[0].port}"
     unfinished = folder / "state.new"
     unfinished.write_text(json.dumps(state), encoding="utf-8")
     unfinished.replace(folder / "state.json")

@@ -1,4 +1,4 @@
-"""`hopwise scheduler` as a child process."""
+"""`hopwise scheduler` or `hopwise controller` as a child process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hopcluster.process import Process
 _READY_S = 30.0
 
 
-class HopwiseScheduler(Process):
+class HopwiseDaemon(Process):
     """Flags given here come after, and so win over, those that every test needs."""
 
     def __init__(
@@ -24,15 +24,16 @@ class HopwiseScheduler(Process):
         folder: pathlib.Path,
         flags: Sequence[str] = (),
         name: str = "hopwise",
+        command: str = "scheduler",
     ) -> None:
         self.port = free_port()
-        command = [
-            *(str(binary), "scheduler"),
+        words = [
+            *(str(binary), command),
             f"--kubeconfig={kubeconfig}",
             f"--listen-address=127.0.0.1:{self.port}",
         ]
         given = {flag.partition("=")[0] for flag in flags}
-        kept = [part for part in command if part.partition("=")[0] not in given]
+        kept = [part for part in words if part.partition("=")[0] not in given]
         super().__init__(name, [*kept, *flags], folder)
 
     def restart(self) -> None:

@@ -1,0 +1,244 @@
+// `hopwise controller`: the controllers' core on the main thread, the client's loop, the HTTP
+// server and the signals on theirs, joined by one mailbox.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "control/controller_config.h"
+#include "daemon/ask.h"
+#include "daemon/config_file.h"
+#include "daemon/controller_link.h"
+#include "daemon/controller_metrics.h"
+#include "daemon/endpoints.h"
+#include "daemon/options.h"
+#include "daemon/process.h"
+#include "daemon/topology_controller.h"
+#include "kube/credentials.h"
+#include "rt/log_sink.h"
+#include "rt/signals.h"
+
+namespace hopwise::daemon {
+namespace {
+
+class Controller {
+ public:
+  explicit Controller(const ControllerOptions& options)
+      : options_(options), conf_file_(options.conf_file) {
+    DeclareControllerMetrics(metrics_);
+    core_ = std::make_unique<TopologyController>(metrics_);
+  }
+
+  int Run();
+
+ private:
+  Status Join();
+  Status Serve();
+  void StartLink();
+  void Stop();
+  void WatchFile();
+  void ReloadFile();
+  void TakeConfig(const std::string& text, const std::string& from);
+  void RefuseConfig(const std::string& why);
+  bool Alive();
+
+  const ControllerOptions& options_;
+  ConfigFile conf_file_;
+  server::Metrics metrics_;
+  ReadinessBox readiness_;
+  CoreThread<TopologyController> thread_;
+  std::unique_ptr<TopologyController> core_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+  std::unique_ptr<ControllerLink> link_;  // touched on the transport's loop only, once started
+  std::unique_ptr<server::HttpServer> http_, healthz_;
+  std::atomic<bool> started_ = false;
+  std::string identity_;
+};
+
+std::string Joined(const std::vector<std::string>& errors) {
+  return fmt::format("{}", fmt::join(errors, "; "));
+}
+
+int Controller::Run() {
+  const Result<std::string> text = conf_file_.Read();
+  if (!text) {
+    return Refuse("configuration_refused", text.error(), kUnusable);
+  }
+  const control::ControllerConfigReport report = control::ReadControllerConfig(*text);
+  if (!report.errors.empty()) {
+    return Refuse("configuration_refused",
+                  {ErrorCode::kInvalid, conf_file_.path() + ": " + Joined(report.errors)},
+                  kUnusable);
+  }
+  const rt::Signals signals({SIGTERM, SIGINT}, [this](int) {
+    if (!started_) {
+      kube::KillPlugin();
+      std::_Exit(kEnded);  // nothing is held and nothing was written yet
+    }
+    thread_.Post([this](TopologyController&, Time) { thread_.End(kEnded); });
+  });
+  if (Status status = Join(); !status) {
+    return Refuse("cannot_start", status.error(), kFailed);
+  }
+  if (Status status = Serve(); !status) {
+    return Refuse("cannot_serve", status.error(), kFailed);
+  }
+  started_ = true;
+  StartLink();
+  for (const std::string& flag : options_.ignored_flags) {
+    Log(LogLevel::kWarning, "flag_ignored", {{"flag", flag}});
+  }
+  const int code = thread_.Run(*core_, [this](Duration) {
+    auto effects = std::make_shared<ControllerEffects>(core_->Step(thread_.Now()));
+    if (!effects->empty()) {
+      transport_->Post([this, effects] { link_->CarryOut(*effects); });
+    }
+  });
+  Stop();
+  return code;
+}
+
+Status Controller::Join() {
+  Result<std::unique_ptr<kube::CurlTransport>> transport = Connect(options_, "hopwise-controller");
+  if (!transport) {
+    return tl::unexpected(transport.error());
+  }
+  transport_ = std::move(*transport);
+  identity_ = MakeIdentity(*transport_);
+  return CheckAccess(*transport_, ControllerRights(options_), "deploy/rbac/controller.yaml",
+                     options_.startup_timeout);
+}
+
+Status Controller::Serve() {
+  const Endpoints endpoints{readiness_, metrics_, [this] { return Alive(); }, {}};
+  if (Status status =
+          OpenServer("serving", ListenOptions(options_), MetricsRoutes(endpoints), http_);
+      !status) {
+    return status;
+  }
+  server::ServerOptions plain;
+  plain.address = options_.healthz_address;
+  return plain.address.empty()
+             ? Status{}
+             : OpenServer("serving_health", plain, HealthRoutes(endpoints), healthz_);
+}
+
+void Controller::StartLink() {
+  ControllerLink::Handlers handlers;
+  handlers.to_core = [this](CoreThread<TopologyController>::Message message) {
+    thread_.Post(std::move(message));
+  };
+  handlers.readiness = [this](const Readiness& readiness) { readiness_.Set(readiness); };
+  handlers.hopeless = [this](const kube::ApiError& error) {
+    Log(LogLevel::kError, "cannot_start", {{"error", error.message}});
+    thread_.Post([this](TopologyController&, Time) { thread_.End(kFailed); });
+  };
+  handlers.configured = [this](const std::optional<std::string>& text) {
+    const std::string from =
+        fmt::format("ConfigMap {}/{}", options_.conf_map_ns, options_.conf_map_name);
+    if (text) {
+      TakeConfig(*text, from);
+    } else {
+      RefuseConfig(from + " has no volcano-controller.conf");
+    }
+  };
+  transport_->Run([&] {
+    link_ = std::make_unique<ControllerLink>(*transport_, options_, identity_, metrics_,
+                                             std::move(handlers));
+    link_->Start();
+    if (!options_.conf_file.empty()) {
+      TakeConfig(conf_file_.content(), conf_file_.path());
+      WatchFile();
+    }
+  });
+}
+
+void Controller::WatchFile() {
+  transport_->After(kConfigLook, [this] {
+    if (link_ == nullptr) {
+      return;  // at the end
+    }
+    if (conf_file_.Look() != ConfigFile::Seen::kSame) {
+      ReloadFile();
+    }
+    WatchFile();
+  });
+}
+
+void Controller::ReloadFile() {
+  const Result<std::string> text = conf_file_.Read();
+  if (text) {
+    TakeConfig(*text, conf_file_.path());
+  } else {
+    RefuseConfig(text.error().message);
+  }
+}
+
+// What cannot be used changes nothing, but is said. On the loop.
+void Controller::TakeConfig(const std::string& text, const std::string& from) {
+  const control::ControllerConfigReport report = control::ReadControllerConfig(text);
+  if (!report.errors.empty()) {
+    RefuseConfig(from + ": " + Joined(report.errors));
+    return;
+  }
+  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", "loaded"}});
+  metrics_.Set("hopwise_config_warnings", static_cast<double>(report.config.warnings.size()));
+  Log(LogLevel::kInfo, "configuration_loaded", {{"from", from}});
+  link_->TellAboutUs({.reason = "ConfigurationLoaded", .message = from + " was read", .key = ""});
+  for (const std::string& warning : report.config.warnings) {
+    Log(LogLevel::kWarning, "configuration_warning", {{"warning", warning}});
+    link_->TellAboutUs(
+        {.warning = true, .reason = "ConfigurationWarning", .message = warning, .key = ""});
+  }
+  thread_.Post([config = report.config](TopologyController& core, Time now) {
+    core.SetConfig(config, now);
+  });
+  link_->Configure(report.config);
+}
+
+void Controller::RefuseConfig(const std::string& why) {
+  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", "refused"}});
+  Log(LogLevel::kError, "configuration_refused",
+      {{"error", why}, {"kept", "the configuration before"}});
+  link_->TellAboutUs({.warning = true,
+                      .reason = "ConfigurationRefused",
+                      .message = why + "; the one before is kept",
+                      .key = ""});
+}
+
+bool Controller::Alive() {
+  const Time until = rt::MonotonicNow() + kAlive;
+  return thread_.ending() || (thread_.Answers(until) && LoopAnswers(*transport_, until));
+}
+
+void Controller::Stop() {
+  Log(LogLevel::kInfo, "stopping");
+  const auto stopped = std::make_shared<std::promise<void>>();
+  transport_->Post(
+      [this, stopped] { link_->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
+  // What is under way, Events, and the Lease's release, each within its own limit.
+  stopped->get_future().wait_for(std::chrono::nanoseconds(4 * kStopLimit.ns));
+  thread_.Drain(*core_);
+  healthz_.reset();
+  http_.reset();
+  transport_->Run([this] { link_.reset(); });
+  transport_.reset();
+}
+
+}  // namespace
+
+int RunController(const ControllerOptions& options) {
+  rt::SurviveOutput();
+  SetLogSink(rt::MakeLogSink(options.log_format, STDERR_FILENO), options.log_level);
+  return Controller(options).Run();
+}
+
+}  // namespace hopwise::daemon

@@ -1,0 +1,132 @@
+#include "daemon/ufm_poller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/json.h"
+#include "kube/credentials.h"
+#include "kube/errors.h"
+#include "rt/files.h"
+
+namespace hopwise::daemon {
+namespace {
+
+constexpr kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
+constexpr const char* kPortsPath = "/ufmRest/resources/ports";
+constexpr size_t kMostCaBytes = size_t{1} << 20U;
+
+UfmFailure FailureOf(const kube::Response& response, const std::string& endpoint) {
+  if (response.status == 0) {
+    return {response.untrusted ? "Untrusted" : "Unreachable", response.error};
+  }
+  const std::string said =
+      fmt::format("{}{} answered with status {}", endpoint, kPortsPath, response.status);
+  if (response.status == 401 || response.status == 403) {
+    return {"Unauthorized", said + ": look at the username and password in the Secret"};
+  }
+  return {"Refused", said};
+}
+
+}  // namespace
+
+UfmPoller::UfmPoller(kube::CurlTransport& api, control::UfmSettings settings, Duration interval,
+                     Answered answered)
+    : api_(api),
+      settings_(std::move(settings)),
+      interval_(interval),
+      answered_(std::move(answered)),
+      backoff_(std::min(kFirstUfmRetry, interval), std::min(kMostUfmRetry, interval)) {
+  AskSecret();
+}
+
+UfmPoller::~UfmPoller() { api_.Cancel(timer_); }
+
+void UfmPoller::AskAgain(Duration pause) {
+  timer_ = api_.After(pause, lifeline_.Guard([this] { AskSecret(); }));
+}
+
+void UfmPoller::AskSecret() {
+  kube::Request request;
+  request.path = kube::ObjectPath(kSecrets, settings_.secret.ns, settings_.secret.name);
+  api_.Send(std::move(request), lifeline_.Guard([this](kube::Response&& response) {
+    TakeSecret(std::move(response));
+  }));
+}
+
+void UfmPoller::TakeSecret(kube::Response&& response) {
+  const std::string name = settings_.secret.ns + "/" + settings_.secret.name;
+  if (const kube::ApiError error = kube::ErrorOf(response, "get", kSecrets, name); !error.ok()) {
+    Fail("NoSecret", error.message);
+    return;
+  }
+  const json::Json secret = json::ParseOrNull(response.body);
+  const Result<std::string> username = kube::DecodeBase64(json::Text(secret, {"data", "username"}));
+  const Result<std::string> password = kube::DecodeBase64(json::Text(secret, {"data", "password"}));
+  if (!username || !password || username->empty()) {
+    Fail("NoSecret", fmt::format("Secret {} has no usable username and password", name));
+    return;
+  }
+  AskUfm(*username, *password);
+}
+
+void UfmPoller::AskUfm(const std::string& username, const std::string& password) {
+  kube::Access access;
+  access.server = settings_.endpoint;
+  access.insecure = settings_.insecure_skip_verify;
+  access.username = username;
+  access.password = password;
+  access.source = "UFM";
+  if (!settings_.ca_file.empty() && !access.insecure) {
+    Result<std::string> ca = rt::ReadSmallFile(settings_.ca_file, kMostCaBytes);
+    if (!ca) {
+      Fail("Untrusted", "caFile: " + ca.error().message);
+      return;
+    }
+    access.ca_pem = std::move(*ca);
+  }
+  kube::CurlOptions options;
+  options.user_agent = "hopwise-controller";
+  options.connections = 1;
+  options.most_body = kMostUfmBytes;
+  ufm_ = std::make_unique<kube::CurlTransport>(std::move(access), std::move(options));
+  kube::Request request;
+  request.path = kPortsPath;
+  request.timeout = kUfmTimeout;
+  // From UFM's thread back to ours, where it may end.
+  auto answered = lifeline_.Guard([this](kube::Response&& response) {
+    ufm_.reset();
+    TakeAnswer(std::move(response));
+  });
+  ufm_->Post([ufm = ufm_.get(), api = &api_, request, answered] {
+    ufm->Send(request, [api, answered](kube::Response&& response) {
+      const auto shared = std::make_shared<kube::Response>(std::move(response));
+      api->Post([answered, shared]() mutable { answered(std::move(*shared)); });
+    });
+  });
+}
+
+void UfmPoller::TakeAnswer(kube::Response&& response) {
+  if (!response.ok()) {
+    const UfmFailure failure = FailureOf(response, settings_.endpoint);
+    Fail(failure.reason, failure.message);
+    return;
+  }
+  Result<api::UfmPorts> ports = api::ReadUfmPorts(response.body);
+  if (!ports) {
+    Fail("BadAnswer",
+         fmt::format("{}{}: {}", settings_.endpoint, kPortsPath, ports.error().message));
+    return;
+  }
+  backoff_.Reset();
+  AskAgain(interval_);
+  answered_(std::move(ports), {});
+}
+
+void UfmPoller::Fail(const std::string& reason, const std::string& message) {
+  AskAgain(std::min(backoff_.Next(api_.Random()), interval_));
+  answered_(Invalid(message), {reason, message});
+}
+
+}  // namespace hopwise::daemon
