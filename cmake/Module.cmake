@@ -16,13 +16,14 @@ target_compile_options(hopwise_build_flags INTERFACE
 #   [LIBS fmt::fmt ...]  third-party targets, visible to its users
 #   [TESTS a_test.cc ...] unit tests (and headers only they use)
 #   [TEST_DEPS sim ...] [TEST_LIBS ...]   further needs of the tests alone
-#   [FUZZERS a_fuzz.cc ...])              one libFuzzer program each
+#   [FUZZERS a_fuzz.cc ...]               one libFuzzer program each
+#   [HOT])                               its tests compute: optimized even where the build is not
 #
 # Makes the static library hopwise_<x>, alias hopwise::<x>; the ctest <x>_test (label unit); and the
 # ctest <x>_link_test (label link), which links the whole library with nothing but what is declared.
 function(hopwise_add_module)
   set(many HEADERS SOURCES DEPS LIBS TESTS TEST_DEPS TEST_LIBS FUZZERS)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" NAME "${many}")
+  cmake_parse_arguments(PARSE_ARGV 0 arg HOT NAME "${many}")
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hopwise_add_module: NAME is missing or not understood: "
       "${arg_UNPARSED_ARGUMENTS}")
@@ -42,6 +43,9 @@ function(hopwise_add_module)
   else()
     add_library(${library} INTERFACE)
     set(scope INTERFACE)
+  endif()
+  if(arg_HOT)
+    target_compile_options(${library} PRIVATE $<$<CONFIG:Debug>:-O1>)
   endif()
   add_library(hopwise::${arg_NAME} ALIAS ${library})
   target_include_directories(${library} ${scope} ${PROJECT_SOURCE_DIR}/src)

@@ -64,7 +64,7 @@ class Reflector {
     std::function<void(std::string_view)> bad;
   };
   struct Options {
-    std::string ns;              // of one namespace alone; "": of all
+    std::string ns = {};         // of one namespace alone; "": of all
     std::string selector;        // query without "?": "fieldSelector=…", or ""
     bool as_text = false;        // objects as api::Unknown with their texts
     bool streaming_list = true;  // false: pages from the start
