@@ -353,8 +353,9 @@ Result<Discovery> DiscoverByUfm(const api::UfmPorts& ports,
   size_t seen = 0;
   size_t lost = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
-    seen += graph.cables[n].empty() ? 0 : 1;
-    lost += graph.cables[n].empty() && known.contains(nodes[n]) ? 1 : 0;
+    const bool silent = graph.cables[n].empty();
+    seen += static_cast<size_t>(!silent);
+    lost += static_cast<size_t>(silent && known.contains(nodes[n]));
   }
   if (seen == 0 && !nodes.empty()) {
     return Invalid(fmt::format("none of its {} ports is cabled to one of the {} nodes",
