@@ -14,6 +14,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -360,6 +361,100 @@ def waits(bench: Bench, namespace: str) -> bool:
     return any(c["type"] == "Unschedulable" for c in group.get("status", {}).get("conditions", []))
 
 
+# --- discovery ------------------------------------------------------------------------------------
+
+CONF = """
+networkTopologyDiscovery:
+- source: label
+  enabled: true
+  config:
+    networkTopologyTypes:
+      fabric:
+      - nodeLabel: core
+      - nodeLabel: spine
+      - nodeLabel: leaf
+      - nodeLabel: kubernetes.io/hostname
+"""
+FOUND_NODES = round(10_000 * SCALE)
+MOVES = 12  # of the 16 of a leaf: it stays
+HYPERNODE = ("topology.volcano.sh/v1alpha1", "HyperNode")
+
+
+def places(i: int) -> dict[str, str]:
+    """16 nodes to a leaf, 16 leaves to a spine, 10 spines to a core."""
+    return {"leaf": f"leaf{i // 16}", "spine": f"spine{i // 256}", "core": f"core{i // 2560}"}
+
+
+def written(one: HopwiseDaemon) -> tuple[int, float]:
+    """Writes and seconds of the first batch, by the controller's own log."""
+    one.wait_until(lambda: "hypernodes_written" in one.log(), "HyperNodes written", 120)
+    match = re.search(r"hypernodes_written .*writes=(\d+) .*took_ms=(\d+)", one.log())
+    return int(match[1]), int(match[2]) / 1e3
+
+
+def controller(bench: Bench) -> HopwiseDaemon:
+    meta = {"name": "hopwise-controller", "namespace": "hopwise-system"}
+    bench.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta})
+    path = bench.cluster.folder / "controller.conf"
+    path.write_text(CONF, encoding="utf-8")
+    one = bench.cluster.hopwise(HOPWISE, f"--controller-conf={path}", command="controller",
+                                name=f"controller-{next(_numbers)}")  # fmt: skip
+    one.start()
+    return one
+
+
+def discovery(bench: Bench) -> None:
+    bench.create([node(f"node{i}", places(i), ready=True) for i in range(FOUND_NODES)])
+    fabric = Fabric(FOUND_NODES, 16, 16)
+    raw, ours = [], []
+    for number in range(ROUNDS):
+        raw.append(bench.create(fabric.hypernodes()))
+        bench.wipe(HYPERNODE)
+        one = controller(bench)
+        writes, seconds = written(one)
+        ours.append(writes / seconds)
+        say(f"HyperNodes of {FOUND_NODES} nodes: raw {raw[-1]:.0f}/s, Hopwise {ours[-1]:.0f}/s")
+        if number < ROUNDS - 1:
+            bench.end(one)
+            bench.wipe(HYPERNODE)
+    ratio = median(ours) / median(raw)
+    target("discovery_write_rate_to_raw", ratio, 0.85, ratio >= 0.85)
+    relabelling(bench)
+    bench.end(one)
+    bench.clear_all()
+
+
+def relabelling(bench: Bench) -> None:
+    """From the answer to the change of a node's label until the watch tells its new leaf of it."""
+    names = iter([f"node{i}" for i in range(MOVES)])
+    time.sleep(5)  # the statuses
+    times, counts = [], []
+    for name in names:
+        seen: list[tuple[float, dict]] = []
+
+        def follow() -> None:
+            for event in bench.api.watch(*HYPERNODE, for_s=1.0):
+                seen.append((time.monotonic(), event["object"]))
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        time.sleep(0.3)
+        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        bench.api.patch(item, {"metadata": {"labels": {"leaf": "leaf1"}}})
+        asked = time.monotonic()
+        thread.join()
+        times.append(next(when - asked for when, found in seen if gains(found, name)) * 1e3)
+        counts.append(len(seen))
+    say(f"a node to another leaf: {median(times):.0f} ms, {max(counts)} writes at most")
+    target("relabel_ms", median(times), 100.0, median(times) <= 100)
+    target("relabel_writes", float(max(counts)), 4.0, max(counts) <= 4)
+
+
+def gains(found: dict, name: str) -> bool:
+    members = [m["selector"]["exactMatch"]["name"] for m in found["spec"].get("members", [])]
+    return found["metadata"]["labels"].get("leaf") == "leaf1" and name in members
+
+
 def main() -> int:
     binaries.build()
     with Cluster(Options(controllers=False, kwok=False)) as cluster:
@@ -367,6 +462,8 @@ def main() -> int:
         bind_rates(bench)
         gang_of_512(bench)
         large_cluster(bench)
+        bench.clear_all()
+        discovery(bench)
     print()
     print("\n".join(_report))
     return 0

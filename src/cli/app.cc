@@ -53,10 +53,11 @@ Examples:
 Exit status: 0 no errors; 1 some; 2 input that cannot be used.)";
 
 constexpr const char* kConfigHelp = R"(
-What the scheduler would refuse is an error with its line; what it knows and does not serve, and
-what it does not know, is a warning.
+Of a volcano-scheduler.conf or a volcano-controller.conf. What the scheduler or controller would
+refuse is an error with its line or path; what it knows and does not serve, and what it does not
+know, is a warning.
 
-Exit status: 0 all of it is served; 1 warnings; 2 the scheduler would refuse it.)";
+Exit status: 0 all of it is served; 1 warnings; 2 it would be refused.)";
 
 constexpr const char* kGetHelp = R"(
 RESOURCE is one of hypernodes (hn), nodes (no), podgroups (pg), queues (q).
@@ -136,7 +137,7 @@ CLI::App* AddGet(CLI::App& app, GetOptions& options) {
 }
 
 CLI::App* AddConfigCheck(CLI::App& app, std::string& file) {
-  CLI::App* config = app.add_subcommand("config", "Look at a volcano-scheduler.conf");
+  CLI::App* config = app.add_subcommand("config", "Look at a configuration file");
   config->require_subcommand(1);
   CLI::App* check = config->add_subcommand("check", "List what of it is not served");
   check->footer(kConfigHelp);

@@ -107,7 +107,9 @@ class Reader {
     source.confirm = ReadText(entry, "confirm", path);
     const int64_t percent =
         json::Number(entry, {"mostDeletedPercent"}, source.hold.most_deleted_percent);
-    if (percent < 0 || percent > 100) {
+    const Json* given = json::Get(entry, {"mostDeletedPercent"});
+    const bool number = given == nullptr || given->is_number_integer();
+    if (!number || percent < 0 || percent > 100) {
       Refuse(path + ".mostDeletedPercent", "must be a number from 0 to 100");
     } else {
       source.hold.most_deleted_percent = static_cast<int>(percent);
@@ -208,6 +210,12 @@ ControllerConfigReport ReadControllerConfig(std::string_view text) {
         fmt::format("line {}: only the first document of the file counts", documents[1].line));
   }
   return report;
+}
+
+bool LooksLikeControllerConfig(std::string_view text) {
+  const std::vector<api::Document> documents = api::SplitDocuments(text);
+  return !documents.empty() &&
+         json::Get(json::ParseOrNull(documents.front().json), {kDiscoveries}) != nullptr;
 }
 
 }  // namespace hopwise::control

@@ -54,4 +54,7 @@ struct ControllerConfigReport {
 // configuration without sources.
 ControllerConfigReport ReadControllerConfig(std::string_view text);
 
+// Whether a text is meant to be one, and no volcano-scheduler.conf.
+bool LooksLikeControllerConfig(std::string_view text);
+
 }  // namespace hopwise::control

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "topology/forest.h"
 
 namespace hopwise::control {
 namespace {
@@ -173,6 +174,9 @@ class Planner {
       next.meta = at->second->meta;
     }
     next.meta.name = names_[d];
+    // The fabric is the source's to tell, and may be told no more.
+    std::erase_if(next.meta.labels,
+                  [](const auto& label) { return label.first == topology::kFabricKey; });
     Put(next.meta.labels, kSourceLabel, source_);
     for (const api::StringMap* labels : {&domain.labels, &domain.marks}) {
       for (const auto& [key, value] : *labels) {
@@ -189,8 +193,34 @@ class Planner {
     const api::HyperNode& now = *at->second;
     if (now.tier != next.tier || now.tier_name != next.tier_name ||
         now.meta.labels != next.meta.labels || !SameMembers(now.members, next.members)) {
-      (Gains(now, next) ? gainers_ : losers_).push_back(std::move(next));
+      if (!Gains(now, next)) {
+        losers_.push_back(std::move(next));
+        return;
+      }
+      if (api::HyperNode kept = next; Loses(now, next, kept.members)) {
+        losers_.push_back(std::move(kept));
+        next.meta.resource_version.clear();
+      }
+      gainers_.push_back(std::move(next));
     }
+  }
+
+  // Whether `now` has a member that `next` has not; `kept` becomes what both have.
+  static bool Loses(const api::HyperNode& now, const api::HyperNode& next,
+                    std::vector<api::HyperNodeMember>& kept) {
+    std::set<std::string_view> stays;
+    for (const api::HyperNodeMember& member : next.members) {
+      stays.insert(*member.exact);
+    }
+    std::set<std::string_view> both;
+    bool loses = false;
+    for (const api::HyperNodeMember& member : now.members) {
+      const bool same = member.exact && stays.contains(*member.exact);
+      loses = loses || !same;
+      if (same) both.insert(*member.exact);
+    }
+    std::erase_if(kept, [&](const auto& member) { return !both.contains(*member.exact); });
+    return loses;
   }
 
   void Order() {
@@ -202,7 +232,9 @@ class Planner {
     };
     std::vector<api::HyperNode> gone;
     for (const auto& [name, hypernode] : owned_) {
-      if (!claimed_.contains(name)) gone.push_back(*hypernode);
+      // What ends already needs no second word.
+      const bool ending = hypernode->meta.deletion.set();
+      if (!claimed_.contains(name) && !ending) gone.push_back(*hypernode);
     }
     std::ranges::sort(gone, {}, [](const api::HyperNode& one) {
       return std::pair(-one.tier, std::string_view(one.meta.name));

@@ -44,13 +44,15 @@ struct HyperNodeWrite {
   enum class Kind : uint8_t { kCreate, kUpdate, kDelete };
   Kind kind = Kind::kCreate;
   bool gains = false;  // of an update: a member that it had not
-  // Of an update and a deletion: with uid and resourceVersion of what is there.
+  // Of an update and a deletion: with uid and resourceVersion of what is there; without the version
+  // where an update of the same object comes before it in the plan.
   api::HyperNode object;
 };
 
 struct HyperNodePlan {
-  // In this order no node is ever claimed by two domains, and no parent names a child before it is
-  // there: what only loses members, what goes, what comes (children first), what gains members.
+  // In this order no node is ever claimed by two domains, and no parent names a child that is not
+  // there: what loses members, what goes, what comes (children first), what gains members. What
+  // does both is written twice.
   std::vector<HyperNodeWrite> writes;
   size_t owned = 0;  // HyperNodes of the source that exist
   size_t goes = 0;   // those of them that are to be deleted

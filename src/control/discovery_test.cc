@@ -275,6 +275,45 @@ HyperNodePlan Going(size_t goes, size_t owned) {
 
 constexpr Time kNow{1'000'000'000'000'000'000};
 
+TEST(Discovery, NodesThatSwapTheirRacksAreNeverInTwo) {
+  Fabric fabric = Small();
+  fabric.Reach();
+  fabric.Put("a", "r2", "z1");
+  fabric.Put("c", "r1", "z1");
+  const HyperNodePlan plan = fabric.Reach();
+  EXPECT_EQ(plan.writes.size(), 4U) << "each loses, then each gains";
+}
+
+TEST(Discovery, ANodeThatChangesPlacesWithAWholeRackIsNeverInTwo) {
+  Fabric fabric = Small();
+  fabric.Reach();
+  fabric.Put("a", "r9", "z1");
+  fabric.Put("e", "r1", "z1");
+  fabric.Put("f", "r1", "z1");
+  fabric.Reach();
+  EXPECT_EQ(fabric.Words(), (Lines{"1 r1 {b e f}", "1 r2 {c d}", "1 r9 {a}", "2 z1 {r1 r2 r9}"}));
+}
+
+TEST(Discovery, AFabricThatIsToldNoMoreIsTakenOff) {
+  Fabric fabric = Small();
+  fabric.Reach();
+  api::HyperNode& rack = fabric.At(fabric.NameOf("r1"));
+  rack.meta.labels.insert(rack.meta.labels.begin(), {"hopwise.dev/fabric", "old"});
+  fabric.Reach();
+  EXPECT_EQ(api::Find(fabric.At(fabric.NameOf("r1")).meta.labels, "hopwise.dev/fabric"), nullptr);
+}
+
+TEST(Discovery, WhatIsBeingDeletedIsNotDeletedAgain) {
+  Fabric fabric = Small();
+  fabric.Reach();
+  fabric.At(fabric.NameOf("r2")).meta.deletion = Time{1};
+  fabric.Remove("c");
+  fabric.Remove("d");
+  const HyperNodePlan plan = fabric.Plan();
+  EXPECT_TRUE(std::ranges::none_of(
+      plan.writes, [](const HyperNodeWrite& write) { return write.kind == Kind::kDelete; }));
+}
+
 TEST(Hold, MoreThanTheShareOrAllIsHeld) {
   for (const auto& [goes, owned, held] :
        std::vector<std::tuple<size_t, size_t, bool>>{{0, 0, false},
@@ -313,6 +352,24 @@ TEST(Hold, APersonConfirmsThisDeletionAndNoOther) {
   const std::string token = hold.Judge(Going(3, 4), kNow, "").token;
   EXPECT_TRUE(hold.Judge(Going(4, 4), kNow, token).held);
   EXPECT_FALSE(hold.Judge(Going(3, 4), kNow, token).held);
+}
+
+TEST(Hold, AnotherDeletionBeginsItAnew) {
+  Hold hold({.believed_after = Seconds(60)});
+  hold.Judge(Going(3, 4), kNow, "");
+  EXPECT_TRUE(hold.Judge(Going(4, 4), kNow + Seconds(59), "").held);
+  EXPECT_TRUE(hold.Judge(Going(4, 4), kNow + Seconds(118), "").held);
+  EXPECT_FALSE(hold.Judge(Going(4, 4), kNow + Seconds(119), "").held);
+}
+
+// Carried out in several tries, because somebody else writes meanwhile.
+TEST(Hold, WhatWasBelievedIsNotHeldHalfWay) {
+  Hold hold({.believed_after = Seconds(60)});
+  hold.Judge(Going(4, 4), kNow, "");
+  EXPECT_FALSE(hold.Judge(Going(4, 4), kNow + Seconds(60), "").held);
+  EXPECT_FALSE(hold.Judge(Going(3, 3), kNow + Seconds(61), "").held);
+  hold.Judge(Going(0, 0), kNow + Seconds(62), "");
+  EXPECT_TRUE(hold.Judge(Going(3, 4), kNow + Seconds(63), "").held) << "a new one is";
 }
 
 }  // namespace

@@ -30,12 +30,15 @@ class Hold {
     std::string why;    // a sentence; "" when not held
     Time until;         // when it is believed, should it stay so
   };
-  // `confirmed`: the token that a person gave, "" for none.
+  // `confirmed`: the token that a person gave, "" for none. Another deletion than before begins its
+  // time anew.
   Verdict Judge(const HyperNodePlan& plan, Time now, std::string_view confirmed);
 
  private:
   HoldOptions options_;
-  Time since_;  // not set: nothing is held
+  Time since_;            // not set: nothing is held
+  std::string token_;     // of what is held
+  std::string released_;  // of what was obeyed last: also when it takes more than one try
 };
 
 }  // namespace hopwise::control

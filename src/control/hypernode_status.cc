@@ -115,6 +115,12 @@ std::vector<HyperNodeStatus> PlanStatuses(const topology::Topology& topology,
                       now, next.conditions) ||
                   changed;
       }
+    } else {
+      // Not topmost any more, or its source is not asked any more.
+      changed =
+          std::erase_if(next.conditions,
+                        [](const api::Condition& one) { return one.type == kDiscovered; }) > 0 ||
+          changed;
     }
     if (changed || object->node_count != next.node_count) writes.push_back(std::move(next));
   }

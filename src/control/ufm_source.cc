@@ -176,6 +176,7 @@ class UfmDiscovery {
       Climb([&](size_t s) { return levels_[s] == level; });
     }
     JoinTrees();
+    PlaceSilentUnits();
     std::ranges::sort(out_.warnings);
     return std::move(out_);
   }
@@ -247,12 +248,65 @@ class UfmDiscovery {
           silent.push_back(static_cast<size_t>(node - nodes_.begin()));
         }
       }
+      if (shared.empty() && !silent.empty()) shared[KeepUnit(*hypernode)] = 1;
       for (const size_t node : silent) {
-        out_.warnings.push_back(fmt::format(
-            "node {}: UFM tells no cable of it{}", nodes_[node],
-            shared.empty() ? ", nor of those that it was with" : "; it stays where it was"));
-        if (!shared.empty()) Put(node, Most(shared));
+        out_.warnings.push_back(
+            fmt::format("node {}: UFM tells no cable of it; it stays where it was", nodes_[node]));
+        Put(node, Most(shared));
       }
+    }
+  }
+
+  // A unit of which nothing is told any more: a domain of its own, beside those it was beside.
+  size_t KeepUnit(const api::HyperNode& hypernode) {
+    Domain domain;
+    domain.tier = tier_;
+    domain.prefix = fmt::format("hypernode-ufm-tier{}-", tier_);
+    domain.tier_name = fmt::format("ufm-tier{}", tier_);
+    domain.identity = "silent/" + hypernode.meta.name;
+    out_.domains.push_back(std::move(domain));
+    silent_units_.emplace_back(out_.domains.size() - 1, NodesBeside(hypernode.meta.name));
+    return out_.domains.size() - 1;
+  }
+
+  // Nodes of all HyperNodes that had the same parent.
+  std::set<std::string> NodesBeside(const std::string& name) const {
+    const auto holds = [](const api::HyperNode& one, const std::string& member) {
+      return std::ranges::any_of(one.members, [&](const auto& each) {
+        return each.type == api::MemberType::kHyperNode && each.exact && *each.exact == member;
+      });
+    };
+    std::set<std::string> nodes;
+    for (const api::HyperNode* parent : existing_) {
+      if (!holds(*parent, name)) continue;
+      for (const api::HyperNode* child : existing_) {
+        if (!holds(*parent, child->meta.name)) continue;
+        for (const auto& each : child->members) {
+          if (each.type == api::MemberType::kNode && each.exact) nodes.insert(*each.exact);
+        }
+      }
+    }
+    return nodes;
+  }
+
+  // Under the domain of the second tier that has most of those that they were beside.
+  void PlaceSilentUnits() {
+    for (const auto& [unit, beside] : silent_units_) {
+      size_t best = 0;
+      size_t most = 0;
+      for (size_t d = 0; d < out_.domains.size(); ++d) {
+        if (out_.domains[d].tier != 2) continue;
+        size_t shared = 0;
+        for (const size_t child : out_.domains[d].children) {
+          shared += static_cast<size_t>(std::ranges::count_if(
+              out_.domains[child].nodes, [&](const auto& node) { return beside.contains(node); }));
+        }
+        if (shared > most) {
+          best = d;
+          most = shared;
+        }
+      }
+      if (most > 0) out_.domains[best].children.push_back(unit);
     }
   }
 
@@ -318,6 +372,8 @@ class UfmDiscovery {
   std::vector<size_t> levels_;  // by switch
   std::vector<Part> parts_;     // of the tier that was made last
   std::map<std::string_view, size_t> unit_of_;
+  // Domains that are kept, with the nodes of those that they were beside.
+  std::vector<std::pair<size_t, std::set<std::string>>> silent_units_;
   int32_t tier_ = 1;
   Discovery out_;
 };

@@ -215,6 +215,47 @@ TEST_F(UfmSource, ANodeThatFallsSilentStaysWhereItWas) {
   EXPECT_EQ(Names(), names);
 }
 
+TEST_F(UfmSource, AUnitThatFallsSilentAsAWholeStaysInItsPlace) {
+  Reach(TwoLeaves());
+  const Lines names = Names();
+  Ufm ufm;
+  ufm.PlugAll({"a", "b"}, {"l1"});
+  ufm.LinkAll({"l1"}, {"s1"});
+  ufm.Loose("c");
+  ufm.Loose("d");
+  nodes_ = {"a", "b", "c", "d"};
+  Reach(ufm);
+  EXPECT_EQ(std::ranges::count_if(
+                Names(), [&](const auto& name) { return std::ranges::count(names, name) > 0; }),
+            2)
+      << "both leaves, whatever becomes of the spine that joins one alone";
+}
+
+TEST_F(UfmSource, AUnitThatFallsSilentStaysUnderThePodOfItsNeighbours) {
+  const auto fabric = [](bool third) {
+    Ufm ufm;
+    ufm.PlugAll({"a"}, {"l1"});
+    ufm.PlugAll({"b"}, {"l2"});
+    if (third) {
+      ufm.PlugAll({"c"}, {"l3"});
+    }
+    ufm.PlugAll({"d"}, {"l4"});
+    ufm.PlugAll({"e"}, {"l5"});
+    ufm.LinkAll({"l1", "l2", "l3"}, {"s1"});
+    ufm.LinkAll({"l4", "l5"}, {"s2"});
+    ufm.LinkAll({"s1", "s2"}, {"core"});
+    return ufm;
+  };
+  nodes_ = {"a", "b", "c", "d", "e"};
+  Reach(fabric(true));
+  const Lines names = Names();
+  const Lines whole = {"1 {a}", "1 {b}",           "1 {c}",       "1 {d}",
+                       "1 {e}", "2 {{a} {b} {c}}", "2 {{d} {e}}", "3 {{{a} {b} {c}} {{d} {e}}}"};
+  EXPECT_EQ(Words(fabric(false)), whole);
+  Reach(fabric(false));
+  EXPECT_EQ(Names(), names);
+}
+
 TEST_F(UfmSource, ANodeThatIsNoNodeAnyMoreIsOut) {
   Reach(TwoLeaves());
   nodes_ = {"a", "b", "c"};

@@ -92,7 +92,7 @@ void AddOwn(const CommonOptions& options, std::vector<Right>& rights) {
   rights.push_back({"create", "", "events", "", ""});
   rights.push_back({"patch", "", "events", "", ""});
   if (options.leader_elect) {
-    for (const std::string_view verb : {"get", "list", "create", "update"}) {
+    for (const std::string_view verb : {"get", "create", "update"}) {
       rights.push_back({verb, "coordination.k8s.io", "leases", "", options.lock_namespace});
     }
   }
@@ -139,6 +139,9 @@ std::vector<Right> SchedulerRights(const SchedulerOptions& options) {
   rights.push_back({"create", "scheduling.volcano.sh", "queues", "", ""});
   rights.push_back({"patch", "scheduling.volcano.sh", "queues", "status", ""});
   AddOwn(options, rights);
+  if (options.leader_elect) {
+    rights.push_back({"list", "coordination.k8s.io", "leases", "", options.lock_namespace});
+  }
   return rights;
 }
 

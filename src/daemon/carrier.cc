@@ -27,6 +27,9 @@ std::string DeleteBody(const ObjectWrite& write) {
   if (!write.uid.empty()) {
     json::Set(options, {"preconditions", "uid"}, write.uid);
   }
+  if (!write.resource_version.empty()) {
+    json::Set(options, {"preconditions", "resourceVersion"}, write.resource_version);
+  }
   return json::Dump(options);
 }
 

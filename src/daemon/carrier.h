@@ -31,7 +31,8 @@ struct ObjectWrite {
   Verb verb = Verb::kCreate;
   kube::Resource resource;
   std::string ns, name;
-  std::string uid;  // of a deletion: the one that is meant; "": whoever has the name
+  // Of a deletion: the object, and its version, that are meant; "": whatever has the name.
+  std::string uid, resource_version;
   // The object of a creation, a JSON merge patch (which holds uid or resourceVersion where these
   // are to match), DeleteOptions beside the uid (may be "").
   std::string body;

@@ -143,7 +143,8 @@ void ControllerLink::ObserveConfig(const std::vector<kube::WatchEvent>& events) 
     }
   }
   // Another label or key of the map is no other configuration.
-  if (next != conf_ || !std::exchange(conf_told_, true)) {
+  const bool first = !std::exchange(conf_told_, true);
+  if (next != conf_ || first) {
     conf_ = std::move(next);
     handlers_.configured(conf_);
   }
@@ -152,6 +153,15 @@ void ControllerLink::ObserveConfig(const std::vector<kube::WatchEvent>& events) 
 void ControllerLink::CarryOut(ControllerEffects& effects) {
   for (Batch& batch : effects.batches) {
     carrier_.Carry(std::move(batch));
+  }
+  if (effects.ports_refused && ufm_ != nullptr) {
+    ufm_->Refused();
+  }
+  const kube::EventRecorder::Counts counts = events_.counts();
+  metrics_.Set("hopwise_events_waiting", static_cast<double>(counts.waiting));
+  if (counts.dropped > dropped_) {
+    metrics_.Count("hopwise_events_dropped_total",
+                   static_cast<double>(counts.dropped - std::exchange(dropped_, counts.dropped)));
   }
   for (const Tell& event : effects.events) {
     if (event.about.name.empty()) {

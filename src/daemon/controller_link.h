@@ -2,6 +2,7 @@
 // the client's loop; talks to the core's thread by the mailbox alone.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -67,6 +68,7 @@ class ControllerLink {
   bool conf_told_ = false;
   bool synced_ = false;
   bool stopped_ = false;
+  uint64_t dropped_ = 0;  // Events, as last counted
   kube::Lifeline lifeline_;
 };
 

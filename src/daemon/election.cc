@@ -39,6 +39,9 @@ Election::Election(kube::Transport& transport, const CommonOptions& options, boo
   told.observed = [this](std::string_view holder) {
     Log(LogLevel::kInfo, "leader_observed", {{"holder", holder}});
     leader_ = holder;
+    if (!holder.empty()) {
+      trouble_.clear();  // who sees another lead stands by as it should
+    }
     handlers_.changed();
   };
   told.trouble = [this](const kube::ApiError& error) {

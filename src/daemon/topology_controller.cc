@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -30,6 +31,8 @@ Json MetadataOf(const api::ObjectMeta& meta) {
   // What was decided about an object is not written to another of its name, nor to a later version.
   if (!meta.uid.empty()) {
     metadata["uid"] = meta.uid;
+  }
+  if (!meta.resource_version.empty()) {
     metadata["resourceVersion"] = meta.resource_version;
   }
   return metadata;
@@ -44,13 +47,25 @@ ObjectWrite ToWrite(const control::HyperNodeWrite& write) {
   if (write.kind == Kind::kDelete) {
     out.verb = Verb::kDelete;
     out.uid = object.meta.uid;
+    out.resource_version = object.meta.resource_version;
     return out;
   }
   out.verb = write.kind == Kind::kCreate ? Verb::kCreate : Verb::kPatch;
-  out.body = json::Dump({{"apiVersion", kube::ApiVersionOf(kube::kHyperNodes)},
-                         {"kind", "HyperNode"},
-                         {"metadata", MetadataOf(object.meta)},
-                         {"spec", api::EncodeSpec(object)}});
+  out.uid = object.meta.uid;
+  Json body = {{"apiVersion", kube::ApiVersionOf(kube::kHyperNodes)},
+               {"kind", "HyperNode"},
+               {"metadata", MetadataOf(object.meta)},
+               {"spec", api::EncodeSpec(object)}};
+  if (out.verb == Verb::kPatch) {
+    // An empty list is no valid value, and what a patch does not name stays.
+    if (object.members.empty()) {
+      body["spec"]["members"] = nullptr;
+    }
+    if (api::Find(object.meta.labels, topology::kFabricKey) == nullptr) {
+      body["metadata"]["labels"][std::string(topology::kFabricKey)] = nullptr;
+    }
+  }
+  out.body = json::Dump(body);
   return out;
 }
 
@@ -92,6 +107,7 @@ ObjectWrite StatusWrite(const control::HyperNodeStatus& status) {
   write.verb = Verb::kPatchStatus;
   write.resource = kube::kHyperNodes;
   write.name = meta.name;
+  write.uid = meta.uid;
   write.body = json::Dump(
       {{"metadata", {{"uid", meta.uid}}},
        {"status", {{"nodeCount", status.node_count}, {"conditions", std::move(conditions)}}}});
@@ -105,18 +121,53 @@ Tell ConditionEvent(const control::HyperNodeStatus& status) {
       {.warning = true, .reason = status.ready.reason, .message = status.ready.message, .key = ""}};
 }
 
+// What the batch is to write, whatever versions it stands on.
+std::string WantedBy(const control::HyperNodePlan& plan) {
+  std::string wanted;
+  for (const control::HyperNodeWrite& write : plan.writes) {
+    wanted += fmt::format("{} {} {};", static_cast<int>(write.kind), write.object.meta.name,
+                          json::Dump(api::EncodeSpec(write.object)));
+  }
+  return wanted;
+}
+
+Duration Doubled(Duration pause, int times) {
+  const int64_t most = kMostBatchPause.ns;
+  return {times >= 16 ? most : std::min(most, pause.ns << times)};
+}
+
 struct Source {
   control::SourceSettings settings;
   control::Hold hold{control::HoldOptions{}};
   std::optional<control::Discovery> found;  // nothing yet: nothing is planned
   uint64_t batch = 0;                       // under way, 0: none
-  bool conflict = false;                    // somebody else wrote what the batch meant to
-  Time retry;                               // not before, after a failure
+  size_t writes = 0;                        // of it
+  Time began;
+  bool active = true;     // false: not configured any more, its batch still runs
+  std::string wanted;     // by the last batch
+  int repeats = 0;        // batches before it that wanted the same
+  bool conflict = false;  // somebody else wrote what the batch meant to
+  Time retry;             // not before, after a failure
   Time held_until;
-  control::SourceState state;       // of a source that is asked
-  std::string told;                 // the last words about it
-  std::vector<std::string> warned;  // of its discovery
+  control::SourceState state;  // of a source that is asked: whether it answered
+  std::string judged;          // why its last answer cannot be used, "" where it can
+  std::map<std::string, std::string, std::less<>> told;  // the last words, by reason
+  std::vector<std::string> warned;                       // of its discovery
 };
+
+}  // namespace
+
+namespace {
+
+// An answer that cannot be used is a failure, too.
+control::SourceState StateOf(const Source& source) {
+  control::SourceState state = source.state;
+  if (state.reason.empty() && !source.judged.empty()) {
+    state.reason = "BadAnswer";
+    state.message = source.judged;
+  }
+  return state;
+}
 
 }  // namespace
 
@@ -141,9 +192,11 @@ struct TopologyController::Impl {
   uint64_t last_batch = 0;
   uint64_t status_batch = 0;  // under way, 0: none
   Time status_retry;
+  int status_failures = 0;    // one after the other
   bool nodes_changed = true;  // or the configuration, since the sources were last read
   bool ports_changed = false;
-  bool changed = false;  // something since the last plan
+  bool ports_fresh = false;  // in this step
+  bool changed = false;      // something since the last plan
   Time first_change, last_change;
 
   void Touch(Time now) {
@@ -166,8 +219,10 @@ struct TopologyController::Impl {
 
   void ObserveNode(std::string_view name, const api::StringMap* labels, Time now);
   void ObserveHyperNode(api::HyperNode&& object, bool deleted, Time now);
+  void Forget(Source& source);
   void ReadLabels();
   void ReadPorts(ControllerEffects& effects);
+  void TellWarnings(const std::string& name, Source& source, ControllerEffects& effects);
   void PlanSource(const std::string& name, Source& source, Time now, ControllerEffects& effects);
   void Say(const std::string& name, Source& source, bool warning, std::string_view reason,
            const std::string& message, ControllerEffects& effects);
@@ -258,21 +313,47 @@ void TopologyController::SetConfig(const control::ControllerConfig& config, Time
     Source source;
     if (const auto at = impl_->sources.find(settings.source); at != impl_->sources.end()) {
       source = std::move(at->second);
+      if (source.settings.ufm.endpoint != settings.ufm.endpoint || !source.active) {
+        impl_->Forget(source);
+      }
+      impl_->sources.erase(at);
     }
     source.settings = settings;
+    source.active = true;
     source.hold = control::Hold(settings.hold);
     source.told.clear();
     next.emplace(settings.source, std::move(source));
+  }
+  for (auto& [name, source] : impl_->sources) {
+    impl_->Forget(source);
+    for (const char* gauge : {"hopwise_discovered_domains", "hopwise_discovery_warnings",
+                              "hopwise_discovery_held", "hopwise_discovery_failing"}) {
+      impl_->metrics.Drop(gauge, {{"source", name}});
+    }
+    if (source.batch != 0) {
+      source.active = false;
+      next.emplace(name, std::move(source));
+    }
   }
   impl_->sources = std::move(next);
   impl_->nodes_changed = true;
   impl_->Touch(now);
 }
 
+// What an asked source said is of another time, or of another place.
+void TopologyController::Impl::Forget(Source& source) {
+  if (source.settings.source == control::kUfmSource) {
+    ports.reset();
+    source.found.reset();
+    source.state = {};
+    source.judged.clear();
+  }
+}
+
 void TopologyController::FoundPorts(Result<api::UfmPorts>&& ports, const UfmFailure& failure,
                                     Time now) {
   const auto at = impl_->sources.find(control::kUfmSource);
-  if (at == impl_->sources.end()) {
+  if (at == impl_->sources.end() || !at->second.active || !impl_->leading) {
     return;
   }
   impl_->metrics.Count("hopwise_discovery_requests_total", 1,
@@ -290,10 +371,15 @@ void TopologyController::SetSynced(bool synced, Time now) {
   impl_->Touch(now);
 }
 
-// What a batch that is under way still does is seen by the watch.
+// What a batch that is under way still does is seen by the watch. What was asked before another one
+// led is too old to go by.
 void TopologyController::SetLeading(bool leading, Time now) {
   impl_->leading = leading;
   impl_->metrics.Set("hopwise_leader", leading ? 1 : 0);
+  for (auto& [name, source] : impl_->sources) {
+    impl_->Forget(source);
+  }
+  impl_->nodes_changed = true;
   impl_->Touch(now);
 }
 
@@ -303,10 +389,15 @@ void TopologyController::Wrote(WriteResult&& result, Time now) {
       source.conflict = source.conflict || source.batch != 0;
     }
   }
+  const bool absent = result.error.failure == kube::Failure::kNotFound;
   if (!result.error.ok()) {
     Log(LogLevel::kWarning, "hypernode_write_failed", {{"error", result.error.message}});
-    impl_->metrics.Count("hopwise_controller_write_failures_total", 1,
-                         {{"resource", kube::ResourceName(result.write.resource)}});
+  }
+  if (!result.error.ok() && !absent) {
+    if (!result.error.retriable() && result.error.failure != kube::Failure::kConflict) {
+      impl_->metrics.Count("hopwise_controller_write_failures_total", 1,
+                           {{"resource", kube::ResourceName(result.write.resource)}});
+    }
     return;
   }
   if (result.object.empty()) {
@@ -323,15 +414,24 @@ void TopologyController::Wrote(WriteResult&& result, Time now) {
 void TopologyController::Ended(uint64_t batch, bool ok, Time now) {
   if (batch == impl_->status_batch) {
     impl_->status_batch = 0;
-    impl_->status_retry = ok ? Time() : now + kConflictPause;
+    impl_->status_failures = ok ? 0 : impl_->status_failures + 1;
+    impl_->status_retry = ok ? Time() : now + Doubled(kConflictPause, impl_->status_failures - 1);
   }
   for (auto& [name, source] : impl_->sources) {
     if (source.batch == batch) {
       source.batch = 0;
+      Log(LogLevel::kInfo, "hypernodes_written",
+          {{"source", name},
+           {"writes", std::to_string(source.writes)},
+           {"whole", ok ? "true" : "false"},
+           {"took_ms", std::to_string((now - source.began).ns / Millis(1).ns)}});
       const bool conflict = std::exchange(source.conflict, false);
-      source.retry = ok ? Time() : now + (conflict ? kConflictPause : kBatchPause);
+      const Duration pause = ok ? Millis(500) : conflict ? kConflictPause : kBatchPause;
+      source.retry = ok && source.repeats == 0 ? Time() : now + Doubled(pause, source.repeats);
     }
   }
+  std::erase_if(impl_->sources,
+                [](const auto& entry) { return !entry.second.active && entry.second.batch == 0; });
   impl_->Touch(now);
 }
 
@@ -339,7 +439,7 @@ void TopologyController::Ended(uint64_t batch, bool ok, Time now) {
 
 void TopologyController::Impl::ReadLabels() {
   const auto at = sources.find(control::kLabelSource);
-  if (at == sources.end() || !nodes_changed) {
+  if (at == sources.end() || !at->second.active || !nodes_changed) {
     return;
   }
   std::vector<control::LabelledNode> views;
@@ -353,35 +453,35 @@ void TopologyController::Impl::ReadLabels() {
 // The cables as last told, for the nodes that there are now.
 void TopologyController::Impl::ReadPorts(ControllerEffects& effects) {
   const auto at = sources.find(control::kUfmSource);
-  if (at == sources.end()) {
+  if (at == sources.end() || !at->second.active) {
     return;
   }
   Source& source = at->second;
-  const bool failed = !source.state.reason.empty();
-  if (ports && !failed && (nodes_changed || ports_changed)) {
+  if (ports && (nodes_changed || ports_changed)) {
     std::vector<std::string_view> names;
     names.reserve(nodes.size());
     for (const auto& [name, node] : nodes) {
       names.push_back(name);
     }
-    const std::vector<const api::HyperNode*> existing = Existing();
-    Result<control::Discovery> found =
-        control::DiscoverByUfm(*ports, names, existing, source.settings.hold.most_deleted_percent);
+    Result<control::Discovery> found = control::DiscoverByUfm(
+        *ports, names, Existing(), source.settings.hold.most_deleted_percent);
+    source.judged = found ? "" : found.error().message;
     if (found) {
       source.found = std::move(*found);
-    } else {
-      source.state.reason = "BadAnswer";
-      source.state.message = found.error().message;
+    } else if (ports_changed) {
+      effects.ports_refused = true;
+      metrics.Count("hopwise_discovery_requests_total", 1,
+                    {{"source", at->first}, {"result", "BadAnswer"}});
     }
   }
-  ports_changed = false;
-  metrics.Set("hopwise_discovery_failing", source.state.reason.empty() ? 0 : 1,
-              {{"source", at->first}});
-  if (!source.state.reason.empty()) {
+  ports_fresh = std::exchange(ports_changed, false);
+  const control::SourceState state = StateOf(source);
+  metrics.Set("hopwise_discovery_failing", state.reason.empty() ? 0 : 1, {{"source", at->first}});
+  if (state.reason.empty()) {
+    source.told.erase("DiscoveryFailed");
+  } else {
     Say(at->first, source, true, "DiscoveryFailed",
-        fmt::format("{}: {}; what was found before is kept", source.state.reason,
-                    source.state.message),
-        effects);
+        fmt::format("{}: {}; what was found before is kept", state.reason, state.message), effects);
   }
 }
 
@@ -389,7 +489,8 @@ void TopologyController::Impl::ReadPorts(ControllerEffects& effects) {
 void TopologyController::Impl::Say(const std::string& name, Source& source, bool warning,
                                    std::string_view reason, const std::string& message,
                                    ControllerEffects& effects) {
-  if (std::exchange(source.told, message) == message) {
+  std::string& before = source.told[std::string(reason)];
+  if (std::exchange(before, message) == message) {
     return;
   }
   Log(warning ? LogLevel::kWarning : LogLevel::kInfo, "discovery",
@@ -401,9 +502,30 @@ void TopologyController::Impl::Say(const std::string& name, Source& source, bool
                              .key = ""}});
 }
 
+// Those that were not there before; of many the first and how many there are.
+void TopologyController::Impl::TellWarnings(const std::string& name, Source& source,
+                                            ControllerEffects& effects) {
+  std::vector<std::string> fresh;
+  std::ranges::set_difference(source.found->warnings, source.warned, std::back_inserter(fresh));
+  source.warned = source.found->warnings;
+  const bool many = fresh.size() > kMostWarnings;
+  for (const std::string& warning : fresh) {
+    Log(LogLevel::kWarning, "discovery_warning", {{"source", name}, {"warning", warning}});
+    if (!many) {
+      Say(name, source, true, "DiscoveryWarning", warning, effects);
+    }
+  }
+  if (many) {
+    Say(name, source, true, "DiscoveryWarning",
+        fmt::format("{} warnings, all in the log; the first: {}", fresh.size(), fresh.front()),
+        effects);
+  }
+}
+
 void TopologyController::Impl::PlanSource(const std::string& name, Source& source, Time now,
                                           ControllerEffects& effects) {
-  if (!source.found || source.batch != 0 || (source.retry.set() && now < source.retry)) {
+  const bool waits = source.retry.set() && now < source.retry;
+  if (!source.active || !source.found || source.batch != 0 || waits) {
     return;
   }
   source.retry = Time();
@@ -411,26 +533,33 @@ void TopologyController::Impl::PlanSource(const std::string& name, Source& sourc
               {{"source", name}});
   metrics.Set("hopwise_discovery_warnings", static_cast<double>(source.found->warnings.size()),
               {{"source", name}});
-  if (source.warned != source.found->warnings) {
-    source.warned = source.found->warnings;
-    for (const std::string& warning : source.warned) {
-      Say(name, source, true, "DiscoveryWarning", warning, effects);
-    }
-  }
+  TellWarnings(name, source, effects);
   const control::HyperNodePlan plan = control::PlanHyperNodes(name, *source.found, Existing());
+  if (plan.goes > 0 && !StateOf(source).reason.empty()) {
+    return;  // nothing is deleted on the word of one who does not answer any more
+  }
   const control::Hold::Verdict verdict = source.hold.Judge(plan, now, source.settings.confirm);
   metrics.Set("hopwise_discovery_held", verdict.held ? 1 : 0, {{"source", name}});
   source.held_until = verdict.until;
   if (verdict.held) {
+    // Believed is what is said again, not what was said once.
+    effects.ports_refused = effects.ports_refused || (name == control::kUfmSource && ports_fresh);
     Say(name, source, true, "DiscoveryHeld", verdict.why, effects);
     return;
   }
+  source.told.erase("DiscoveryHeld");
   if (plan.writes.empty()) {
+    source.repeats = 0;
+    source.wanted.clear();
     return;
   }
+  std::string wanted = WantedBy(plan);
+  source.repeats = wanted == source.wanted ? source.repeats + 1 : 0;
+  source.wanted = std::move(wanted);
   source.batch = ++last_batch;
+  source.writes = plan.writes.size();
+  source.began = now;
   effects.batches.push_back({source.batch, StepsOf(plan)});
-  source.told.clear();
   Log(LogLevel::kInfo, "hypernodes_planned",
       {{"source", name},
        {"domains", std::to_string(source.found->domains.size())},
@@ -446,8 +575,8 @@ void TopologyController::Impl::PlanStatus(Time now, ControllerEffects& effects) 
   const std::vector<const api::HyperNode*> existing = Existing();
   std::vector<control::SourceState> states;
   for (const auto& [name, source] : sources) {
-    if (!source.state.source.empty()) {
-      states.push_back(source.state);
+    if (source.active && !source.state.source.empty()) {
+      states.push_back(StateOf(source));
     }
   }
   std::vector<ObjectWrite> writes;

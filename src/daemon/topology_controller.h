@@ -29,15 +29,20 @@ namespace hopwise::daemon {
 inline constexpr Duration kPlanQuiet = Millis(15);
 inline constexpr Duration kMostPlanQuiet = Millis(45);
 // Until a batch that failed is planned anew: after a conflict, of which the watch tells at once,
-// and after anything else.
+// and after anything else. Twice as long after each batch that wants the same as the one before,
+// also one that went well: the server does not keep what is written.
 inline constexpr Duration kConflictPause = Millis(200);
 inline constexpr Duration kBatchPause = Seconds(5);
+inline constexpr Duration kMostBatchPause = Seconds(60);
+// Warnings of one discovery that are told one by one.
+inline constexpr size_t kMostWarnings = 10;
 
 struct ControllerEffects {
   std::vector<Batch> batches;
-  std::vector<Tell> events;  // without a name: about the controller itself
+  std::vector<Tell> events;    // without a name: about the controller itself
+  bool ports_refused = false;  // UFM's last answer is of no use
 
-  [[nodiscard]] bool empty() const { return batches.empty() && events.empty(); }
+  [[nodiscard]] bool empty() const { return batches.empty() && events.empty() && !ports_refused; }
 };
 
 class TopologyController {

@@ -17,9 +17,24 @@ constexpr kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
 constexpr const char* kPortsPath = "/ufmRest/resources/ports";
 constexpr size_t kMostCaBytes = size_t{1} << 20U;
 
+// "Failed to connect to … after 3 ms: …": with another number it would be told as another failure.
+std::string WithoutTimes(std::string text) {
+  constexpr std::string_view kAfter = " after ";
+  if (const size_t begin = text.find(kAfter); begin != std::string::npos) {
+    const size_t digits = begin + kAfter.size();
+    const size_t end = text.find_first_not_of("0123456789", digits);
+    if (end != digits && end != std::string::npos && text.compare(end, 3, " ms") == 0) {
+      text.erase(begin, end + 3 - begin);
+    }
+  }
+  return text;
+}
+
 UfmFailure FailureOf(const kube::Response& response, const std::string& endpoint) {
   if (response.status == 0) {
-    return {response.untrusted ? "Untrusted" : "Unreachable", response.error};
+    const std::string error = WithoutTimes(response.error);
+    const bool long_answer = error.find("the answer is longer than") != std::string::npos;
+    return {response.untrusted ? "Untrusted" : long_answer ? "BadAnswer" : "Unreachable", error};
   }
   const std::string said =
       fmt::format("{}{} answered with status {}", endpoint, kPortsPath, response.status);
@@ -48,6 +63,7 @@ void UfmPoller::AskAgain(Duration pause) {
 }
 
 void UfmPoller::AskSecret() {
+  timer_ = 0;
   kube::Request request;
   request.path = kube::ObjectPath(kSecrets, settings_.secret.ns, settings_.secret.name);
   api_.Send(std::move(request), lifeline_.Guard([this](kube::Response&& response) {
@@ -119,9 +135,19 @@ void UfmPoller::TakeAnswer(kube::Response&& response) {
          fmt::format("{}{}: {}", settings_.endpoint, kPortsPath, ports.error().message));
     return;
   }
-  backoff_.Reset();
+  if (!std::exchange(refused_, false)) {
+    backoff_.Reset();
+  }
   AskAgain(interval_);
   answered_(std::move(ports), {});
+}
+
+void UfmPoller::Refused() {
+  refused_ = true;
+  if (ufm_ == nullptr && timer_ != 0) {
+    api_.Cancel(std::exchange(timer_, 0));
+    AskAgain(std::min(backoff_.Next(api_.Random()), interval_));
+  }
 }
 
 void UfmPoller::Fail(const std::string& reason, const std::string& message) {

@@ -38,6 +38,9 @@ class UfmPoller {
   UfmPoller(const UfmPoller&) = delete;
   UfmPoller& operator=(const UfmPoller&) = delete;
 
+  // What was answered last cannot be used: it is asked again as after a failure.
+  void Refused();
+
  private:
   void AskSecret();
   void TakeSecret(kube::Response&& response);
@@ -52,7 +55,8 @@ class UfmPoller {
   Answered answered_;
   kube::Backoff backoff_;
   std::unique_ptr<kube::CurlTransport> ufm_;  // while it is asked
-  kube::Transport::Id timer_ = 0;
+  kube::Transport::Id timer_ = 0;             // until it is asked again
+  bool refused_ = false;                      // since the last answer
   kube::Lifeline lifeline_;
 };
 

@@ -405,15 +405,30 @@ def test_a_bad_file_keeps_the_old_configuration(user, configured):
     assert reloads(one, "loaded") == 1
 
 
+CONTROLLER_CONFIG = """
+networkTopologyDiscovery:
+- source: label
+  enabled: true
+  config:
+    networkTopologyTypes:
+      fabric:
+      - nodeLabel: example.com/rack
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
         (GOOD_CONFIG, 0, ""),
+        (CONTROLLER_CONFIG, 0, ""),
+        (CONTROLLER_CONFIG.replace("enabled", "enable"), 1, "networkTopologyDiscovery[0].enable"),
+        (CONTROLLER_CONFIG.replace("label", "roce", 1), 2, "networkTopologyDiscovery[0].source"),
         ("surprise: 1\n" + GOOD_CONFIG, 1, "surprise"),
         (GOOD_CONFIG.replace("gang", "gong"), 2, "gong"),
         ("actions: [\n", 2, "line"),
     ],
-    ids=["good", "warned of", "unknown plugin", "not YAML"],
+    ids=["good", "controller", "controller warned of", "controller refused", "warned of",
+         "unknown plugin", "not YAML"],  # fmt: skip
 )
 def test_config_check_says_it_without_a_cluster(tmp_path, text, code, words):
     path = tmp_path / "volcano-scheduler.conf"

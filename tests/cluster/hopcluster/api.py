@@ -155,6 +155,22 @@ class Api:
         path = self.collection(api_version, kind, namespace)
         return self.request("GET", path + query)["items"]
 
+    def watch(self, api_version: str, kind: str, for_s: float) -> Iterator[Object]:
+        """Events of all objects of the kind from now on, until so long nothing came."""
+        path = self.collection(api_version, kind)
+        version = self.request("GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
+        connection = self._connect()
+        connection.timeout = for_s
+        try:
+            headers = {"Authorization": f"Bearer {self._token}"}
+            connection.request("GET", f"{path}?watch=true&resourceVersion={version}", None, headers)
+            for line in connection.getresponse():
+                yield json.loads(line)
+        except TimeoutError:
+            pass
+        finally:
+            connection.close()
+
     def create(self, object_: Object) -> Object:
         return self.request("POST", self.path_of(object_).rpartition("/")[0], object_)
 
