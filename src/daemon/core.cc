@@ -195,12 +195,16 @@ void Core::SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now) {
   }
   if (scheduled != pod.conditions.end() && scheduled->status == "True" &&
       now - scheduled->last_transition < kEventGap) {
-    while (!missing_events_.empty() && now - missing_events_.front().first > kEventGap) {
-      missing_events_.pop_front();
-    }
-    missing_events_.emplace_back(
-        now, ScheduledEvent({pod.meta.ns, pod.meta.name, pod.meta.uid}, pod.node_name));
+    OweEvent({pod.meta.ns, pod.meta.name, pod.meta.uid}, pod.node_name, now);
   }
+}
+
+// To be told by whoever leads next; told twice, it is written once.
+void Core::OweEvent(const ObjectName& pod, const std::string& node, Time now) {
+  while (!missing_events_.empty() && now - missing_events_.front().first > kEventGap) {
+    missing_events_.pop_front();
+  }
+  missing_events_.emplace_back(now, ScheduledEvent(pod, node));
 }
 
 // What was there when we began, or came while another led, is not new.
@@ -324,7 +328,13 @@ void Core::BindEnded(const BindResult& result, Time now) {
     return;  // the watch shows it
   }
   if (at == binding_.end() || at->second.decision != result.decision) {
-    return;  // gone, bound after all, or decided anew since
+    // Gone, decided anew since, or bound after all: then the binder, who has given up, told
+    // nothing.
+    const PodId id = state_->FindPod(result.pod.ns, result.pod.name);
+    if (id.valid() && state_->pod(id).uid == result.pod.uid && IsBound(id)) {
+      OweEvent(result.pod, std::string(state_->node(state_->pod(id).node).name), now);
+    }
+    return;
   }
   dirty_ = true;
   if (!result.sent) {

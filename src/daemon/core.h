@@ -111,6 +111,7 @@ class Core {
   void ObservePodGroup(kube::WatchEvent&& event, bool scheduler_plugins);
   void ObserveNode(const api::Object& object, bool deleted);
   void SeeBound(PodId id, const api::Pod& pod, bool was_bound, Time now);
+  void OweEvent(const ObjectName& pod, const std::string& node, Time now);
   void SeeRefused(const api::Pod& pod, Time now);
   void LetGo(GangId gang, const cluster::Gang& before);
   void Touch(GangId gang);

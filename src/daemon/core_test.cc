@@ -327,6 +327,23 @@ TEST_F(CoreTest, AFailedBindThatHappenedIsToldWhenItIsSeen) {
   EXPECT_EQ(CountEvents(Step(), "Scheduled"), 1);
 }
 
+// The answer was lost, the watch showed it, and then the Lease was gone before the binder had
+// looked.
+TEST_F(CoreTest, ABindThatWasSeenAndThenGivenUpIsToldOnceSomebodyLeads) {
+  Lead();
+  MakeGang("train", 2, 2);
+  const Effects placed = Step();
+  api::Pod pod = MakePod(placed.binds[0].pod.name, "train");
+  pod.node_name = placed.binds[0].node;
+  pod.conditions.push_back({"PodScheduled", "True", "", "", "", now_});
+  Apply(kube::kPods, pod);
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 0) << "the binder tells";
+  core_.SetLeading(false, now_);
+  Fail(placed.binds[0], kube::Failure::kUnreachable);
+  core_.SetLeading(true, now_);
+  EXPECT_EQ(CountEvents(Step(), "Scheduled"), 1);
+}
+
 TEST_F(CoreTest, APodThatIsBeingDeletedHoldsNoRoomBeforeItIsBound) {
   Lead();
   MakeGang("train", 2, 2);
