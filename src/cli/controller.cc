@@ -30,12 +30,7 @@ struct Words {
 
 // Of Volcano's controller manager: taken, so that its command line can be kept, and warned of.
 // Source: volcano cmd/controller-manager/app/options.
-constexpr const char* kIgnoredFlags[] = {"--enable-healthz",
-                                         "--enable-metrics",
-                                         "--enable-pprof",
-                                         "--ca-cert-file",
-                                         "--disable-default-controller-config",
-                                         "--leader-elect-resource-lock",
+constexpr const char* kIgnoredFlags[] = {"--disable-default-controller-config",
                                          "--worker-threads-for-podgroup",
                                          "--worker-threads-for-queue",
                                          "--worker-threads-for-gc",
@@ -44,14 +39,7 @@ constexpr const char* kIgnoredFlags[] = {"--enable-healthz",
                                          "--feature-gates",
                                          "--scheduler-name",
                                          "--inherit-owner-annotations",
-                                         "--controllers",
-                                         "-v,--v",
-                                         "--logtostderr",
-                                         "--alsologtostderr",
-                                         "--vmodule",
-                                         "--stderrthreshold",
-                                         "--log-file",
-                                         "--log_file"};
+                                         "--controllers"};
 
 int RunWith(Words& words, Io& io) {
   std::string problem = ReadDaemonWords(words.common);

@@ -44,6 +44,21 @@ void AddLeaseFlags(CLI::App* command, DaemonWords& words) {
                       options.lock_namespace, "Namespace of the Lease; default hopwise-system");
 }
 
+// Of Volcano's daemons and of klog, about what works otherwise here or not at all: taken, so that a
+// command line can be kept, and warned of. Source: volcano cmd/*/app/options.
+constexpr const char* kIgnoredFlags[] = {"--enable-healthz",
+                                         "--enable-metrics",
+                                         "--enable-pprof",
+                                         "--ca-cert-file",
+                                         "--leader-elect-resource-lock",
+                                         "-v,--v",
+                                         "--logtostderr",
+                                         "--alsologtostderr",
+                                         "--vmodule",
+                                         "--stderrthreshold",
+                                         "--log-file",
+                                         "--log_file"};
+
 }  // namespace
 
 void AddDaemonFlags(CLI::App* command, DaemonWords& words) {
@@ -55,6 +70,7 @@ void AddDaemonFlags(CLI::App* command, DaemonWords& words) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   command->add_option("--log-format", words.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
+  AddForeignFlags(command, kIgnoredFlags, words.options.ignored_flags);
 }
 
 void AddForeignFlags(CLI::App* command, std::span<const char* const> flags,

@@ -53,14 +53,16 @@ bool SameMembers(const std::vector<api::HyperNodeMember>& a,
   return NamesOf(a) == NamesOf(b);
 }
 
-// Whether `next` has a member that `now` has not by exact name.
-bool Gains(const api::HyperNode& now, const api::HyperNode& next) {
+// Of `next`, those members that `now` has by exact name.
+std::vector<api::HyperNodeMember> KeptMembers(const api::HyperNode& now,
+                                              const api::HyperNode& next) {
   std::set<std::string_view> have;
   for (const api::HyperNodeMember& member : now.members) {
     if (member.exact) have.insert(*member.exact);
   }
-  return std::ranges::any_of(next.members,
-                             [&](const auto& member) { return !have.contains(*member.exact); });
+  std::vector<api::HyperNodeMember> kept = next.members;
+  std::erase_if(kept, [&](const auto& member) { return !have.contains(*member.exact); });
+  return kept;
 }
 
 // Members that both have by exact name.
@@ -193,34 +195,18 @@ class Planner {
     const api::HyperNode& now = *at->second;
     if (now.tier != next.tier || now.tier_name != next.tier_name ||
         now.meta.labels != next.meta.labels || !SameMembers(now.members, next.members)) {
-      if (!Gains(now, next)) {
+      std::vector<api::HyperNodeMember> kept = KeptMembers(now, next);
+      if (kept.size() == next.members.size()) {
         losers_.push_back(std::move(next));
         return;
       }
-      if (api::HyperNode kept = next; Loses(now, next, kept.members)) {
-        losers_.push_back(std::move(kept));
+      if (kept.size() < now.members.size()) {
+        losers_.push_back(next);
+        losers_.back().members = std::move(kept);
         next.meta.resource_version.clear();
       }
       gainers_.push_back(std::move(next));
     }
-  }
-
-  // Whether `now` has a member that `next` has not; `kept` becomes what both have.
-  static bool Loses(const api::HyperNode& now, const api::HyperNode& next,
-                    std::vector<api::HyperNodeMember>& kept) {
-    std::set<std::string_view> stays;
-    for (const api::HyperNodeMember& member : next.members) {
-      stays.insert(*member.exact);
-    }
-    std::set<std::string_view> both;
-    bool loses = false;
-    for (const api::HyperNodeMember& member : now.members) {
-      const bool same = member.exact && stays.contains(*member.exact);
-      loses = loses || !same;
-      if (same) both.insert(*member.exact);
-    }
-    std::erase_if(kept, [&](const auto& member) { return !both.contains(*member.exact); });
-    return loses;
   }
 
   void Order() {

@@ -1,7 +1,6 @@
 #include "control/hold.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,7 +45,7 @@ Hold::Verdict Hold::Judge(const HyperNodePlan& plan, Time now, std::string_view 
     return {};
   }
   const std::string token = StableSuffix(names);
-  if (!since_.set() || std::exchange(token_, token) != token) since_ = now;
+  if (!since_.set() || token_ != token) since_ = now;
   token_ = token;
   const Time until = since_ + options_.believed_after;
   if (token == confirmed || now >= until) {

@@ -1,9 +1,7 @@
 // `hopwise controller`: the controllers' core on the main thread, the client's loop, the HTTP
 // server and the signals on theirs, joined by one mailbox.
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +14,7 @@
 #include "control/controller_config.h"
 #include "daemon/ask.h"
 #include "daemon/config_file.h"
+#include "daemon/config_news.h"
 #include "daemon/controller_link.h"
 #include "daemon/controller_metrics.h"
 #include "daemon/endpoints.h"
@@ -47,7 +46,6 @@ class Controller {
   void WatchFile();
   void ReloadFile();
   void TakeConfig(const std::string& text, const std::string& from);
-  void RefuseConfig(const std::string& why);
   bool Alive();
 
   const ControllerOptions& options_;
@@ -60,6 +58,8 @@ class Controller {
   std::unique_ptr<ControllerLink> link_;  // touched on the transport's loop only, once started
   std::unique_ptr<server::HttpServer> http_, healthz_;
   std::atomic<bool> started_ = false;
+  // On the loop.
+  ConfigNews news_{metrics_, [this](const kube::EventText& text) { link_->TellAboutUs(text); }};
   std::string identity_;
 };
 
@@ -147,7 +147,7 @@ void Controller::StartLink() {
     if (text) {
       TakeConfig(*text, from);
     } else {
-      RefuseConfig(from + " has no volcano-controller.conf");
+      news_.Refused(from + " has no volcano-controller.conf");
     }
   };
   transport_->Run([&] {
@@ -178,7 +178,7 @@ void Controller::ReloadFile() {
   if (text) {
     TakeConfig(*text, conf_file_.path());
   } else {
-    RefuseConfig(text.error().message);
+    news_.Refused(text.error().message);
   }
 }
 
@@ -186,32 +186,15 @@ void Controller::ReloadFile() {
 void Controller::TakeConfig(const std::string& text, const std::string& from) {
   const control::ControllerConfigReport report = control::ReadControllerConfig(text);
   if (!report.errors.empty()) {
-    RefuseConfig(from + ": " + Joined(report.errors));
+    news_.Refused(from + ": " + Joined(report.errors));
     return;
   }
-  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", "loaded"}});
-  metrics_.Set("hopwise_config_warnings", static_cast<double>(report.config.warnings.size()));
-  Log(LogLevel::kInfo, "configuration_loaded", {{"from", from}});
-  link_->TellAboutUs({.reason = "ConfigurationLoaded", .message = from + " was read", .key = ""});
-  for (const std::string& warning : report.config.warnings) {
-    Log(LogLevel::kWarning, "configuration_warning", {{"warning", warning}});
-    link_->TellAboutUs(
-        {.warning = true, .reason = "ConfigurationWarning", .message = warning, .key = ""});
-  }
+  news_.Loaded(from);
+  news_.Warn(report.config.warnings);
   thread_.Post([config = report.config](TopologyController& core, Time now) {
     core.SetConfig(config, now);
   });
   link_->Configure(report.config);
-}
-
-void Controller::RefuseConfig(const std::string& why) {
-  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", "refused"}});
-  Log(LogLevel::kError, "configuration_refused",
-      {{"error", why}, {"kept", "the configuration before"}});
-  link_->TellAboutUs({.warning = true,
-                      .reason = "ConfigurationRefused",
-                      .message = why + "; the one before is kept",
-                      .key = ""});
 }
 
 bool Controller::Alive() {
@@ -221,11 +204,7 @@ bool Controller::Alive() {
 
 void Controller::Stop() {
   Log(LogLevel::kInfo, "stopping");
-  const auto stopped = std::make_shared<std::promise<void>>();
-  transport_->Post(
-      [this, stopped] { link_->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
-  // What is under way, Events, and the Lease's release, each within its own limit.
-  stopped->get_future().wait_for(std::chrono::nanoseconds(4 * kStopLimit.ns));
+  StopLink(*transport_, link_);
   thread_.Drain(*core_);
   healthz_.reset();
   http_.reset();

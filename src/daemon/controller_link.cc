@@ -7,11 +7,11 @@
 #include "api/json.h"
 #include "base/log.h"
 #include "control/ufm_source.h"
+#include "daemon/metric_declaration.h"
 
 namespace hopwise::daemon {
 namespace {
 
-constexpr Duration kQuietLook = Millis(20);
 constexpr const char* kConfKey = "volcano-controller.conf";
 
 kube::EventRecorder::Options RecorderOptions(const std::string& identity) {
@@ -59,7 +59,7 @@ ControllerLink::ControllerLink(kube::CurlTransport& transport, const ControllerO
                      },
                  .changed = [this] { Publish(); }}),
       events_(transport, RecorderOptions(identity)),
-      carrier_(transport, [this] { return !stopped_ && election_.remaining().ns > 0; },
+      carrier_(transport, [this] { return election_.remaining().ns > 0; },
                {.wrote =
                     [this](uint64_t, WriteResult&& result) {
                       const auto shared = std::make_shared<WriteResult>(std::move(result));
@@ -157,12 +157,6 @@ void ControllerLink::CarryOut(ControllerEffects& effects) {
   if (effects.ports_refused && ufm_ != nullptr) {
     ufm_->Refused();
   }
-  const kube::EventRecorder::Counts counts = events_.counts();
-  metrics_.Set("hopwise_events_waiting", static_cast<double>(counts.waiting));
-  if (counts.dropped > dropped_) {
-    metrics_.Count("hopwise_events_dropped_total",
-                   static_cast<double>(counts.dropped - std::exchange(dropped_, counts.dropped)));
-  }
   for (const Tell& event : effects.events) {
     if (event.about.name.empty()) {
       TellAboutUs(event.text);
@@ -170,6 +164,7 @@ void ControllerLink::CarryOut(ControllerEffects& effects) {
       events_.Record(event.about, event.text);
     }
   }
+  MeasureEvents(metrics_, events_, dropped_);
 }
 
 void ControllerLink::TellAboutUs(const kube::EventText& text) {
@@ -177,24 +172,9 @@ void ControllerLink::TellAboutUs(const kube::EventText& text) {
 }
 
 void ControllerLink::Stop(Duration limit, std::function<void()> done) {
-  election_.Rest();
   ufm_.reset();
-  WaitUntilQuiet(transport_.Now() + limit, [this, done = std::move(done), limit] {
-    events_.Flush(limit, [this, done] {
-      stopped_ = true;
-      election_.Release(done);
-    });
-  });
-}
-
-void ControllerLink::WaitUntilQuiet(Time until, std::function<void()> done) {
-  if (carrier_.under_way() == 0 || transport_.Now() >= until) {
-    done();
-    return;
-  }
-  transport_.After(kQuietLook, lifeline_.Guard([this, until, done = std::move(done)] {
-    WaitUntilQuiet(until, done);
-  }));
+  const auto quiet = [this] { return carrier_.under_way() == 0; };
+  election_.Leave(events_, limit, quiet, std::move(done));
 }
 
 void ControllerLink::Publish() {

@@ -49,7 +49,6 @@ class ControllerLink {
  private:
   void Observe(const kube::Resource& resource, std::vector<kube::WatchEvent>&& events);
   void ObserveConfig(const std::vector<kube::WatchEvent>& events);
-  void WaitUntilQuiet(Time until, std::function<void()> done);
   // Begins to ask, or leaves it: only the leader does.
   void AskSources();
   void Publish();
@@ -67,7 +66,6 @@ class ControllerLink {
   std::optional<std::string> conf_;
   bool conf_told_ = false;
   bool synced_ = false;
-  bool stopped_ = false;
   uint64_t dropped_ = 0;  // Events, as last counted
   kube::Lifeline lifeline_;
 };

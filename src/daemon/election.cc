@@ -10,13 +10,17 @@ namespace {
 constexpr const char* kLease = "leases.coordination.k8s.io";
 // Without leader election nobody else writes, for ever.
 constexpr Duration kForEver = Seconds(1'000'000'000);
+constexpr Duration kQuietLook = Millis(20);
 
 }  // namespace
 
 Election::Election(kube::Transport& transport, const CommonOptions& options, bool stand,
                    const std::string& identity, std::map<std::string, std::string> annotations,
                    Handlers handlers)
-    : options_(options), identity_(identity), handlers_(std::move(handlers)) {
+    : transport_(transport),
+      options_(options),
+      identity_(identity),
+      handlers_(std::move(handlers)) {
   if (!stand) {
     return;
   }
@@ -85,20 +89,40 @@ void Election::Tell(Readiness& readiness) const {
 }
 
 Duration Election::remaining() const {
+  if (left_) {
+    return {};
+  }
   return elector_ == nullptr ? kForEver : elector_->remaining();
 }
 
-void Election::Rest() {
+void Election::Leave(kube::EventRecorder& events, Duration limit, std::function<bool()> quiet,
+                     std::function<void()> done) {
   if (elector_ != nullptr && !elector_->leading()) {
     elector_->Rest();
   }
+  AwaitQuiet(transport_.Now() + limit, std::move(quiet),
+             [this, &events, limit, done = std::move(done)] {
+               events.Flush(limit, [this, done] { Release(done); });
+             });
 }
 
-void Election::Release(std::function<void()> done) {
+void Election::AwaitQuiet(Time until, std::function<bool()> quiet, std::function<void()> done) {
+  if (quiet() || transport_.Now() >= until) {
+    done();
+    return;
+  }
+  transport_.After(kQuietLook,
+                   lifeline_.Guard([this, until, quiet = std::move(quiet), done = std::move(done)] {
+                     AwaitQuiet(until, quiet, done);
+                   }));
+}
+
+void Election::Release(const std::function<void()>& done) {
+  left_ = true;
   if (elector_ == nullptr) {
     done();
   } else {
-    elector_->Release(std::move(done));
+    elector_->Release(done);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/watches.h"
 #include "kube/events.h"
 #include "kube/lease.h"
+#include "kube/lifeline.h"
 
 namespace hopwise::daemon {
 
@@ -27,23 +28,31 @@ class Election {
   void Start();
   // Into `readiness`: whether it leads, who does, and what is wrong.
   void Tell(Readiness& readiness) const;
-  // For how long nobody else can lead. 0 when not leading, for ever without a Lease.
+  // For how long nobody else can lead. 0 when not leading and once it has left, else for ever
+  // without a Lease.
   [[nodiscard]] Duration remaining() const;
-  // Who does not lead does not stand any more, since the process is about to end.
-  void Rest();
-  void Release(std::function<void()> done);
+  // The process is about to end. Who does not lead does not stand any more; who leads waits until
+  // what is under way is `quiet`, and then until the Events are written, each for `limit` at most,
+  // and gives the Lease back; then `done`.
+  void Leave(kube::EventRecorder& events, Duration limit, std::function<bool()> quiet,
+             std::function<void()> done);
   // The Lease, for Events about the daemon itself.
   [[nodiscard]] kube::ObjectReference lease() const;
 
  private:
   void Elected();
+  void AwaitQuiet(Time until, std::function<bool()> quiet, std::function<void()> done);
+  void Release(const std::function<void()>& done);
 
+  kube::Transport& transport_;
   const CommonOptions& options_;
   std::string identity_;
   Handlers handlers_;
   std::unique_ptr<kube::LeaderElector> elector_;
   bool leading_ = false;
+  bool left_ = false;
   std::string leader_, trouble_;
+  kube::Lifeline lifeline_;
 };
 
 }  // namespace hopwise::daemon

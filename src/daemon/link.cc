@@ -7,12 +7,11 @@
 
 #include "api/json.h"
 #include "base/log.h"
+#include "daemon/metric_declaration.h"
 #include "daemon/rivals.h"
 
 namespace hopwise::daemon {
 namespace {
-
-constexpr Duration kQuietLook = Millis(20);
 
 // At most a third of the Lease, so that between two renewals there is room for one.
 Duration BindTimeoutFor(const SchedulerOptions& options) {
@@ -50,13 +49,13 @@ void Link::MakeWriters() {
     writer_->Settle(kube::kPods, pod, "status", std::move(then));
   };
   binder_ = std::make_unique<Binder>(
-      transport_, *events_, [this] { return Remaining(); },
+      transport_, *events_, [this] { return election_->remaining(); },
       [to_core](const BindResult& result) {
         to_core([result](Core& core, Time now) { core.BindEnded(result, now); });
       },
       binder);
   writer_ = std::make_unique<Writer>(
-      transport_, [this] { return Remaining().ns > 0; },
+      transport_, [this] { return election_->remaining().ns > 0; },
       [to_core](const Patch& patch, const kube::ApiError& error) {
         to_core([patch, error](Core& core, Time now) { core.PatchEnded(patch, error, now); });
       },
@@ -100,8 +99,6 @@ void Link::MakeElection() {
       std::map<std::string, std::string>{{kServedNames, ServedNames(options_)}},
       std::move(handlers));
 }
-
-Duration Link::Remaining() const { return stopped_ ? Duration{} : election_->remaining(); }
 
 void Link::Start() {
   Log(LogLevel::kInfo, "watching");
@@ -160,12 +157,7 @@ void Link::CarryOut(const Effects& effects) {
   for (const Tell& event : effects.events) {
     events_->Record(event.about, event.text);
   }
-  const kube::EventRecorder::Counts counts = events_->counts();
-  metrics_.Set("hopwise_events_waiting", static_cast<double>(counts.waiting));
-  if (counts.dropped > dropped_) {
-    metrics_.Count("hopwise_events_dropped_total",
-                   static_cast<double>(counts.dropped - std::exchange(dropped_, counts.dropped)));
-  }
+  MeasureEvents(metrics_, *events_, dropped_);
 }
 
 void Link::LookUp(const ObjectName& pod) {
@@ -200,26 +192,10 @@ void Link::TellAboutUs(const kube::EventText& text) {
 }
 
 void Link::Stop(Duration limit, std::function<void()> done) {
-  election_->Rest();
-  const Time until = transport_.Now() + limit;
-  WaitUntilQuiet(until, [this, done = std::move(done), limit] {
-    events_->Flush(limit, [this, done] {
-      stopped_ = true;
-      election_->Release(done);
-    });
-  });
-}
-
-void Link::WaitUntilQuiet(Time until, std::function<void()> done) {
-  const bool quiet =
-      binder_->waiting() == 0 && binder_->under_way() == 0 && writer_->waiting() == 0;
-  if (quiet || transport_.Now() >= until) {
-    done();
-    return;
-  }
-  transport_.After(kQuietLook, lifeline_.Guard([this, until, done = std::move(done)] {
-    WaitUntilQuiet(until, done);
-  }));
+  const auto quiet = [this] {
+    return binder_->waiting() == 0 && binder_->under_way() == 0 && writer_->waiting() == 0;
+  };
+  election_->Leave(*events_, limit, quiet, std::move(done));
 }
 
 }  // namespace hopwise::daemon

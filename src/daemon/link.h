@@ -50,8 +50,6 @@ class Link {
   void MakeElection();
   void Elected();
   void LookUp(const ObjectName& pod);
-  void WaitUntilQuiet(Time until, std::function<void()> done);
-  [[nodiscard]] Duration Remaining() const;
   void Publish();
 
   kube::CurlTransport& transport_;
@@ -65,8 +63,7 @@ class Link {
   std::unique_ptr<Binder> binder_;
   std::unique_ptr<Writer> writer_;
   bool synced_ = false;
-  bool fresh_ = true;  // the pods were listed since we were elected
-  bool stopped_ = false;
+  bool fresh_ = true;     // the pods were listed since we were elected
   uint64_t dropped_ = 0;  // Events, as last counted
   kube::Lifeline lifeline_;
 };

@@ -1,6 +1,7 @@
 #include "daemon/metric_declaration.h"
 
 #include <string>
+#include <utility>
 
 namespace hopwise::daemon {
 
@@ -35,6 +36,15 @@ void Declare(const std::vector<MetricDeclaration>& declarations, server::Metrics
         metrics.DeclareHistogram(name, help, m.buckets);
         break;
     }
+  }
+}
+
+void MeasureEvents(server::Metrics& metrics, const kube::EventRecorder& events, uint64_t& dropped) {
+  const kube::EventRecorder::Counts counts = events.counts();
+  metrics.Set("hopwise_events_waiting", static_cast<double>(counts.waiting));
+  if (counts.dropped > dropped) {
+    metrics.Count("hopwise_events_dropped_total",
+                  static_cast<double>(counts.dropped - std::exchange(dropped, counts.dropped)));
   }
 }
 

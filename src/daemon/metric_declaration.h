@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kube/events.h"
 #include "server/metrics.h"
 
 namespace hopwise::daemon {
@@ -21,5 +22,7 @@ struct MetricDeclaration {
 void Declare(const std::vector<MetricDeclaration>& declarations, server::Metrics& metrics);
 // What every daemon counts of itself.
 std::vector<MetricDeclaration> ProgramMetricDeclarations();
+// Of these: the Events. `dropped`: as last counted.
+void MeasureEvents(server::Metrics& metrics, const kube::EventRecorder& events, uint64_t& dropped);
 
 }  // namespace hopwise::daemon

@@ -120,6 +120,15 @@ class CoreThread {
   int exit_code_ = kEnded;
 };
 
+// Not from the loop: waits until the link has stopped. What is under way, Events, and the Lease's
+// release each have a limit of their own.
+template <class Link>
+void StopLink(kube::CurlTransport& transport, const std::unique_ptr<Link>& link) {
+  const auto stopped = std::make_shared<std::promise<void>>();
+  transport.Post([&link, stopped] { link->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
+  stopped->get_future().wait_for(std::chrono::nanoseconds(4 * kStopLimit.ns));
+}
+
 // Whether the client's loop gets to a message before `until` (monotonic).
 bool LoopAnswers(kube::CurlTransport& transport, Time until);
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "daemon/ask.h"
 #include "daemon/config_file.h"
+#include "daemon/config_news.h"
 #include "daemon/core.h"
 #include "daemon/dump.h"
 #include "daemon/endpoints.h"
@@ -53,7 +54,6 @@ class Scheduler {
   void Stop();
   void WatchConfig();
   void ReloadConfig();
-  void TellConfig(const sched::Config& config);
   void End(int code);
   Result<std::string> Dump();
   bool Alive();
@@ -68,6 +68,14 @@ class Scheduler {
   std::unique_ptr<Link> link_;  // touched on the transport's loop only, once started
   std::unique_ptr<server::HttpServer> http_, healthz_, debug_;
   std::atomic<bool> started_ = false;
+  // From any thread; link_ is gone at the end.
+  ConfigNews news_{metrics_, [this](const kube::EventText& text) {
+                     transport_->Post([this, text] {
+                       if (link_ != nullptr) {
+                         link_->TellAboutUs(text);
+                       }
+                     });
+                   }};
   std::string identity_;
 };
 
@@ -100,7 +108,7 @@ int Scheduler::Run() {
   for (const std::string& flag : options_.ignored_flags) {
     Log(LogLevel::kWarning, "flag_ignored", {{"flag", flag}});
   }
-  TellConfig(*config);
+  news_.Warn(config->warnings);
   const int code = thread_.Run(*core_, [this](Duration took) { Step(took); });
   Stop();
   return code;
@@ -185,11 +193,7 @@ void Scheduler::End(int code) {
 
 void Scheduler::Stop() {
   Log(LogLevel::kInfo, "stopping", {{"binds_under_way", core_->binds_under_way()}});
-  const auto stopped = std::make_shared<std::promise<void>>();
-  transport_->Post(
-      [this, stopped] { link_->Stop(kStopLimit, [stopped] { stopped->set_value(); }); });
-  // What is under way, Events, and the Lease's release, each within its own limit.
-  stopped->get_future().wait_for(std::chrono::nanoseconds(4 * kStopLimit.ns));
+  StopLink(*transport_, link_);
   thread_.Drain(*core_);
   debug_.reset();
   healthz_.reset();
@@ -213,32 +217,13 @@ void Scheduler::WatchConfig() {
 // What cannot be used changes nothing, but is said.
 void Scheduler::ReloadConfig() {
   Result<sched::Config> config = LoadSchedulerConf(config_);
-  metrics_.Count("hopwise_config_reloads_total", 1, {{"result", config ? "loaded" : "refused"}});
   if (!config) {
-    Log(LogLevel::kError, "configuration_refused",
-        {{"error", config.error().message}, {"kept", "the configuration before"}});
-    link_->TellAboutUs({.warning = true,
-                        .reason = "ConfigurationRefused",
-                        .message = config.error().message + "; the one before is kept",
-                        .key = ""});
+    news_.Refused(config.error().message);
     return;
   }
-  Log(LogLevel::kInfo, "configuration_loaded", {{"file", config_.path()}});
-  link_->TellAboutUs(
-      {.reason = "ConfigurationLoaded", .message = config_.path() + " was read", .key = ""});
-  TellConfig(*config);
+  news_.Loaded(config_.path());
+  news_.Warn(config->warnings);
   thread_.Post([config = *config](Core& core, Time) { core.SetConfig(config); });
-}
-
-void Scheduler::TellConfig(const sched::Config& config) {
-  metrics_.Set("hopwise_config_warnings", static_cast<double>(config.warnings.size()));
-  for (const std::string& warning : config.warnings) {
-    Log(LogLevel::kWarning, "configuration_warning", {{"warning", warning}});
-    transport_->Post([this, warning] {
-      link_->TellAboutUs(
-          {.warning = true, .reason = "ConfigurationWarning", .message = warning, .key = ""});
-    });
-  }
 }
 
 Result<std::string> Scheduler::Dump() {

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <variant>
 
 #include <fmt/format.h>
@@ -154,10 +153,6 @@ struct Source {
   std::map<std::string, std::string, std::less<>> told;  // the last words, by reason
   std::vector<std::string> warned;                       // of its discovery
 };
-
-}  // namespace
-
-namespace {
 
 // An answer that cannot be used is a failure, too.
 control::SourceState StateOf(const Source& source) {
