@@ -5,9 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/expand.h"
-#include "sim/names.h"
-#include "sim/store.h"
+#include "sim/objects.h"
 #include "topology/forest.h"
 
 namespace hopwise::sim {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/json.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 

@@ -5,7 +5,7 @@
 
 #include "sim/apps.h"
 #include "sim/controllers.h"
-#include "sim/expand.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/quantity.h"
 #include "sim/apps.h"
 #include "sim/controllers.h"
-#include "sim/expand.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

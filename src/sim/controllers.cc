@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/apps.h"
-#include "sim/expand.h"
-#include "sim/names.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

@@ -1,8 +1,8 @@
 // Names, labels and annotations of what the controllers make.
 #include <gmock/gmock.h>
 
+#include "sim/objects.h"
 #include "sim/testing.h"
-#include "sim/vcjob.h"
 
 namespace hopwise::sim {
 namespace {

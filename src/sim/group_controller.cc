@@ -10,7 +10,7 @@
 #include "base/quantity.h"
 #include "cluster/pod_group_phase.h"
 #include "sim/controllers.h"
-#include "sim/expand.h"
+#include "sim/objects.h"
 #include "topology/forest.h"
 
 namespace hopwise::sim {

@@ -3,7 +3,7 @@
 
 #include "cluster/state.h"
 #include "sim/manifest.h"
-#include "sim/store.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 

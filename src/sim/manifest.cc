@@ -10,8 +10,7 @@
 #include "api/decode.h"
 #include "base/quantity.h"
 #include "sim/apps.h"
-#include "sim/expand.h"
-#include "sim/vcjob.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

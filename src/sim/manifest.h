@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/json.h"
-#include "sim/store.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 

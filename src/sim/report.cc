@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/apps.h"
-#include "sim/expand.h"
-#include "sim/vcjob.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

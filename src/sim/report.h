@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/json.h"
+#include "sim/objects.h"
 #include "sim/simulator.h"
 
 namespace hopwise::sim {

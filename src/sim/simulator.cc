@@ -10,7 +10,7 @@
 #include "api/decode.h"
 #include "base/check.h"
 #include "base/quantity.h"
-#include "sim/expand.h"
+#include "sim/objects.h"
 #include "sim/report.h"
 
 namespace hopwise::sim {

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "sim/controllers.h"
-#include "sim/expand.h"
-#include "sim/vcjob.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {

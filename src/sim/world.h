@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "sim/store.h"
+#include "sim/objects.h"
 
 namespace hopwise::sim {
 
@@ -97,13 +97,5 @@ class World {
   std::vector<std::string> warnings_;
   int64_t pods_made_ = 0;
 };
-
-// Sets a condition by type; lastTransitionTime moves only with the status. Whether anything but
-// times changed.
-bool SetCondition(Json& object, std::string_view type, std::string_view status,
-                  std::string_view reason, std::string_view message, Time now);
-bool RemoveCondition(Json& object, std::string_view type);
-// The condition, or nullptr.
-const Json* ConditionOf(const Json& object, std::string_view type);
 
 }  // namespace hopwise::sim

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "sim/json.h"
+#include "control/json.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 // A mixed 64-bit hash of the parts; {"ab","c"} and {"a","bc"} differ.
 uint64_t HashOf(std::initializer_list<std::string_view> parts, uint64_t number = 0);
@@ -27,4 +27,4 @@ std::string Hex(uint64_t value);
 // `name` cut so that name and suffix together keep to a name's 253 (or another limit of) bytes.
 std::string Joined(std::string_view name, std::string_view suffix, size_t limit = 253);
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

@@ -1,4 +1,4 @@
-#include "sim/vcjob.h"
+#include "control/vcjob.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/quantity.h"
-#include "sim/expand.h"
+#include "control/expand.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 namespace {
 
 VcTask ReadTask(const Json& spec, size_t position) {
@@ -200,4 +200,4 @@ Json VcPodGroup(const Json& job, const std::function<int64_t(const std::string&)
   return group;
 }
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

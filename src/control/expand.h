@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "api/resources.h"
-#include "sim/json.h"
+#include "control/json.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 inline constexpr std::string_view kGroupNameKey = "scheduling.k8s.io/group-name";
 inline constexpr std::string_view kRunTimeKey = "hopwise.dev/run-time";
@@ -75,4 +75,4 @@ struct TemplateAt {
 };
 std::vector<TemplateAt> TemplatesOf(const Json& workload);
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/json.h"
+#include "control/json.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 // A task with the defaults of Volcano's admission filled in.
 struct VcTask {
@@ -35,4 +35,4 @@ std::string VcPodGroupName(const Json& job);
 // first.
 Json VcPodGroup(const Json& job, const std::function<int64_t(const std::string&)>& priority_of);
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

@@ -1,12 +1,12 @@
-#include "sim/store.h"
+#include "control/store.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
-#include "sim/names.h"
+#include "control/names.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 namespace {
 
 // Takes a key out of an index and the index entry away when it was the last one.
@@ -346,4 +346,4 @@ std::vector<Change> Store::TakeChanges() {
   return taken;
 }
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

@@ -1,8 +1,8 @@
-#include "sim/names.h"
+#include "control/names.h"
 
 #include <fmt/format.h>
 
-namespace hopwise::sim {
+namespace hopwise::control {
 namespace {
 
 // k8s.io/apimachinery/pkg/util/rand: no vowels, no digits that look like letters.
@@ -59,4 +59,4 @@ std::string Joined(std::string_view name, std::string_view suffix, size_t limit)
   return std::string(name.substr(0, room)) + std::string(suffix);
 }
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

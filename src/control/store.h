@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/time.h"
-#include "sim/json.h"
+#include "control/json.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 struct Key {
   std::string group, kind, ns, name;  // group "" is core; ns "" for what has no namespace
@@ -154,4 +154,4 @@ class Store {
   uint64_t version_ = 0;
 };
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

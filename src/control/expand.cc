@@ -1,4 +1,4 @@
-#include "sim/expand.h"
+#include "control/expand.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include "api/decode.h"
 #include "base/quantity.h"
-#include "sim/store.h"
+#include "control/store.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 Json ControllerRef(const Json& owner) {
   return {{"apiVersion", Text(owner, {"apiVersion"})},
@@ -194,4 +194,4 @@ std::vector<TemplateAt> TemplatesOf(const Json& workload) {
   return found;
 }
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control

@@ -3,7 +3,7 @@
 
 #include "api/json.h"
 
-namespace hopwise::sim {
+namespace hopwise::control {
 
 using json::Annotation;
 using json::Describe;
@@ -24,4 +24,4 @@ using json::Text;
 using json::Uid;
 using json::Unset;
 
-}  // namespace hopwise::sim
+}  // namespace hopwise::control
