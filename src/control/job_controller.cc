@@ -359,7 +359,8 @@ class JobReconciler {
     DeleteSurplus();
     if (group != nullptr && view_.admitted(*group)) {
       MakePods();
-    } else if (group != nullptr) {
+    }
+    if (group != nullptr && phase_ == kPending) {
       TellWhyItWaits(*group);
     }
     MoveOn();

@@ -118,8 +118,13 @@ class QueueReconciler {
     Add(Write::Verb::kPatchStatus, {{"status", {{"state", wanted}}}});
   }
 
+  // Only while the queue is as it was looked at: a state that somebody else writes meanwhile
+  // counts.
   void Add(Write::Verb verb, Json body) {
     Set(body, {"metadata", "uid"}, Uid(queue_));
+    if (out_.steps.empty()) {
+      Set(body, {"metadata", "resourceVersion"}, Text(queue_, {"metadata", "resourceVersion"}));
+    }
     Write write;
     write.verb = verb;
     write.key = view_.queue;

@@ -78,15 +78,16 @@ Json Trimmed(Json object) {
 }
 
 void ObjectCache::Observe(const kube::Resource& resource, const kube::WatchEvent& event) {
-  const auto* object = std::get_if<api::Unknown>(&event.decoded.object);
-  if (object == nullptr) {
+  if (event.type == kube::WatchEvent::Type::kDeleted) {
+    // Of whatever type, an identity is all that is told.
+    const api::ObjectMeta& meta = api::MetaOf(event.decoded.object);
+    gone_.erase(meta.uid);
+    End(meta.uid);
+    Remove({std::string(resource.group), std::string(resource.kind), meta.ns, meta.name}, meta.uid);
     return;
   }
-  if (event.type == kube::WatchEvent::Type::kDeleted) {
-    gone_.erase(object->meta.uid);
-    Remove({std::string(resource.group), std::string(resource.kind), object->meta.ns,
-            object->meta.name},
-           object->meta.uid);
+  const auto* object = std::get_if<api::Unknown>(&event.decoded.object);
+  if (object == nullptr) {
     return;
   }
   Json tree = json::ParseOrNull(object->json);
@@ -111,8 +112,18 @@ void ObjectCache::Wrote(const WriteResult& result) {
     return;
   }
   Json tree = json::ParseOrNull(result.object);
-  if (tree.is_object() && control::KeyOf(tree) == key) {
+  if (tree.is_object() && control::KeyOf(tree) == key && !ended_.contains(json::Uid(tree))) {
     Apply(std::move(tree));
+  }
+}
+
+void ObjectCache::End(const std::string& uid) {
+  if (!uid.empty() && ended_.insert(uid).second) {
+    ended_order_.push_back(uid);
+  }
+  if (ended_order_.size() > kRememberEnded) {
+    ended_.erase(ended_order_.front());
+    ended_order_.pop_front();
   }
 }
 

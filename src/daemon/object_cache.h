@@ -6,6 +6,7 @@
 // their metadata and counts.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <set>
 #include <string>
@@ -16,6 +17,10 @@
 #include "kube/resources.h"
 
 namespace hopwise::daemon {
+
+// Uids remembered after their end. Answers come within seconds; a cluster deletes fewer objects in
+// that time.
+inline constexpr size_t kRememberEnded = 20'000;
 
 class ObjectCache {
  public:
@@ -36,6 +41,7 @@ class ObjectCache {
 
  private:
   void Apply(json::Json object);
+  void End(const std::string& uid);
   void Remove(const control::Key& key, const std::string& uid);
 
   std::function<bool(const control::Key&, const json::Json&)> keep_;
@@ -43,6 +49,9 @@ class ObjectCache {
   control::Store store_;
   // Deleted by us, by uid, until the watch tells of it.
   std::set<std::string, std::less<>> gone_;
+  // Uids that the watch told the end of, the newest last: an answer to a write may come after it.
+  std::set<std::string, std::less<>> ended_;
+  std::deque<std::string> ended_order_;
 };
 
 // What is kept of an object.

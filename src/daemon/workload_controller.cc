@@ -105,6 +105,7 @@ struct Work {
   uint64_t batch = 0;  // under way, 0: none
   bool again = false;  // something changed meanwhile
   int failures = 0;    // refusals one after the other
+  int conflicts = 0;   // likewise
   Time not_before;     // after a failure
   ObjectWrite failed;  // of the batch: the first write that failed, and why
   kube::ApiError error;
@@ -395,7 +396,7 @@ void WorkloadController::Ended(uint64_t batch, bool ok, Time now) {
   }
   control::JobMemory* memory = IsVcJob(key) ? &impl_->memories[json::Uid(*object)] : nullptr;
   if (ok) {
-    work.failures = 0;
+    work.failures = work.conflicts = 0;
     work.not_before = {};
     if (memory != nullptr) {
       memory->failures = 0;
@@ -406,8 +407,10 @@ void WorkloadController::Ended(uint64_t batch, bool ok, Time now) {
     }
     return;
   }
-  const bool conflict =
-      error.failure == kube::Failure::kConflict || error.failure == kube::Failure::kNotFound;
+  // What exists and does not appear in the cache within a while is not ours.
+  const bool in_the_way = error.reason == "AlreadyExists" && ++work.conflicts > kMostQuickConflicts;
+  const bool conflict = !in_the_way && (error.failure == kube::Failure::kConflict ||
+                                        error.failure == kube::Failure::kNotFound);
   const bool refused = !conflict && !error.retriable();
   if (refused) {
     ++work.failures;

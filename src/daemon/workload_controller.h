@@ -29,6 +29,7 @@ inline constexpr Duration kWorkQuiet = Millis(5);
 // tells at once; after an API server that cannot be reached; and after a refusal, twice as long
 // each time.
 inline constexpr Duration kConflictWait = Millis(200);
+inline constexpr int kMostQuickConflicts = 5;
 inline constexpr Duration kUnreachableWait = Seconds(1);
 inline constexpr Duration kRefusalWait = Seconds(2);
 inline constexpr Duration kMostRefusalWait = Seconds(120);

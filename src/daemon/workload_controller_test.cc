@@ -19,6 +19,15 @@ using ::testing::IsEmpty;
 kube::WatchEvent Event(const Json& object, bool deleted = false) {
   kube::WatchEvent event;
   event.type = deleted ? kube::WatchEvent::Type::kDeleted : kube::WatchEvent::Type::kApplied;
+  if (deleted) {
+    // A reflector tells the end of an object as one of its kind, with its identity alone.
+    api::Pod gone;
+    gone.meta.ns = json::Namespace(object);
+    gone.meta.name = json::Name(object);
+    gone.meta.uid = json::Uid(object);
+    event.decoded.object = std::move(gone);
+    return event;
+  }
   api::Unknown text;
   text.meta.ns = json::Namespace(object);
   text.meta.name = json::Name(object);
@@ -251,6 +260,53 @@ TEST(Workloads, AChildQueueIsLookedAtWhenItsParentChanges) {
   EXPECT_THAT(desk.Next(), IsEmpty());
   desk.See(kube::kQueues, queue("dept", "root", "Closed", 2));
   EXPECT_THAT(desk.Next(), ElementsAre("patch Queue; status Queue"));
+}
+
+TEST(ObjectCache, AnAnswerThatComesAfterTheEndBringsNothingBack) {
+  ObjectCache cache([](const control::Key&, const Json&) { return true; },
+                    [](const control::Key&, const Json*, const Json*) {});
+  const Json pod = ObjectOf("v1", "Pod", "p");
+  cache.Observe(kube::kPods, Event(pod));
+  cache.Observe(kube::kPods, Event(pod, true));
+  ObjectWrite write;
+  write.verb = ObjectWrite::Verb::kDelete;
+  write.resource = kube::kPods;
+  write.ns = "ml";
+  write.name = "p";
+  Json ending = ObjectOf("v1", "Pod", "p", 9);
+  ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  cache.Wrote({write, {}, json::Dump(ending)});
+  EXPECT_EQ(cache.store().size(), 0U);
+}
+
+TEST(ObjectCache, WhatWeDeletedIsNotBroughtBackByOldNews) {
+  ObjectCache cache([](const control::Key&, const Json&) { return true; },
+                    [](const control::Key&, const Json*, const Json*) {});
+  cache.Observe(kube::kPods, Event(ObjectOf("v1", "Pod", "p")));
+  ObjectWrite write;
+  write.verb = ObjectWrite::Verb::kDelete;
+  write.resource = kube::kPods;
+  write.ns = "ml";
+  write.name = "p";
+  cache.Wrote({write, {}, ""});
+  EXPECT_EQ(cache.store().size(), 0U);
+  cache.Observe(kube::kPods, Event(ObjectOf("v1", "Pod", "p", 2)));
+  EXPECT_EQ(cache.store().size(), 0U);
+}
+
+TEST(ObjectCache, AnotherObjectOfTheNameTakesItsPlace) {
+  std::vector<std::string> told;
+  ObjectCache cache([](const control::Key&, const Json&) { return true; },
+                    [&](const control::Key&, const Json* before, const Json* now) {
+                      told.push_back((before == nullptr ? "-" : json::Uid(*before)) + ">" +
+                                     (now == nullptr ? "-" : json::Uid(*now)));
+                    });
+  Json pod = ObjectOf("v1", "Pod", "p", 5);
+  cache.Observe(kube::kPods, Event(pod));
+  pod["metadata"]["uid"] = "other";
+  pod["metadata"]["resourceVersion"] = "6";
+  cache.Observe(kube::kPods, Event(pod));
+  EXPECT_THAT(told, ElementsAre("->u-p", "u-p>-", "->other"));
 }
 
 TEST(ObjectCacheTrims, WhatTheControllersDoNotRead) {
