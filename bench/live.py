@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
@@ -98,13 +99,16 @@ class Bench:
 
     def create(self, objects: list[dict]) -> float:
         """Makes them at the client's best speed; returns how many a second."""
+        return len(objects) / self.write(self.creation(item) for item in objects)
+
+    def creation(self, item: dict) -> dict:
+        return {"path": self.api.path_of(item).rpartition("/")[0], "body": item}
+
+    def write(self, writes: Iterable[dict]) -> float:
+        """At the client's best speed; returns the seconds that it took."""
         path = self.cluster.folder / "objects.ndjson"
-        with open(path, "w", encoding="utf-8") as file:
-            for item in objects:
-                where = self.api.path_of(item).rpartition("/")[0]
-                file.write(json.dumps({"path": where, "body": item}) + "\n")
-        made = self.client("create", str(path))
-        return made["created"] / made["seconds"]
+        path.write_text("".join(json.dumps(each) + "\n" for each in writes), encoding="utf-8")
+        return self.client("create", str(path))["seconds"]
 
     # --- objects ---
 
@@ -392,12 +396,13 @@ def written(one: HopwiseDaemon) -> tuple[int, float]:
     return int(match[1]), int(match[2]) / 1e3
 
 
-def controller(bench: Bench) -> HopwiseDaemon:
+def controller(bench: Bench, conf: str = CONF) -> HopwiseDaemon:
     meta = {"name": "hopwise-controller", "namespace": "hopwise-system"}
     bench.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta})
     path = bench.cluster.folder / "controller.conf"
-    path.write_text(CONF, encoding="utf-8")
-    one = bench.cluster.hopwise(HOPWISE, f"--controller-conf={path}", command="controller",
+    path.write_text(conf, encoding="utf-8")
+    flags = [f"--controller-conf={path}"] if conf else []
+    one = bench.cluster.hopwise(HOPWISE, *flags, command="controller",
                                 name=f"controller-{next(_numbers)}")  # fmt: skip
     one.start()
     return one
@@ -455,6 +460,135 @@ def gains(found: dict, name: str) -> bool:
     return found["metadata"]["labels"].get("leaf") == "leaf1" and name in members
 
 
+# --- vcjobs ---------------------------------------------------------------------------------------
+
+JOBS, JOB_SIZE = round(500 * SCALE), 8
+BATCH = "batch.volcano.sh/v1alpha1"
+# What makes a pod of a job come to be, and what goes on meanwhile: (verb, resource, subresource) as
+# the API server counts them.
+COUNTED = (("POST", "jobs", ""), ("POST", "podgroups", ""), ("PATCH", "podgroups", ""),
+           ("PATCH", "jobs", "status"), ("POST", "pods", ""), ("POST", "pods", "binding"),
+           ("POST", "events", ""))  # fmt: skip
+
+
+def vcjob(namespace: str, number: int) -> dict:
+    spec = pod("x", namespace, scheduler="hopwise")["spec"]
+    spec.pop("schedulerName")
+    return {"apiVersion": BATCH, "kind": "Job",
+            "metadata": {"name": f"j{number}", "namespace": namespace},
+            "spec": {"schedulerName": "hopwise",
+                     "tasks": [{"name": "w", "replicas": JOB_SIZE,
+                                "template": {"spec": spec}}]}}  # fmt: skip
+
+
+def counts(bench: Bench) -> dict[tuple[str, str, str], int]:
+    """Requests so far, those that failed left out."""
+    found = dict.fromkeys(COUNTED, 0)
+    for line in bench.api.request("GET", "/metrics").splitlines():
+        if line.startswith("apiserver_request_total{"):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+            key = (labels["verb"], labels["resource"], labels["subresource"])
+            if key in found and labels["code"].startswith("2"):
+                found[key] += int(float(line.rpartition(" ")[2]))
+    return found
+
+
+def pods_in(bench: Bench, namespace: str) -> int:
+    path = bench.api.collection("v1", "Pod", namespace)
+    page = bench.api.request("GET", f"{path}?limit=1")
+    return len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
+
+
+def jobs_by_hopwise(bench: Bench, number: int) -> tuple[float, dict]:
+    """Seconds until all pods exist, and what was written by then."""
+    namespace = bench.namespace(f"jobs-{number}")
+    daemons = [bench.hopwise(), controller(bench, conf="")]
+    for one in daemons:
+        one.wait_ready()
+    before = counts(bench)
+    start = time.monotonic()
+    bench.create([vcjob(namespace, i) for i in range(JOBS)])
+    while pods_in(bench, namespace) < JOBS * JOB_SIZE:
+        assert time.monotonic() - start < 120, f"{pods_in(bench, namespace)} pods"
+        time.sleep(0.02)
+    seconds = time.monotonic() - start
+    after = counts(bench)
+    for one in daemons:
+        bench.end(one)
+    bench.wipe((BATCH, "Job"))
+    bench.clear()
+    return seconds, {key: after[key] - before[key] for key in COUNTED}
+
+
+def same_writes(bench: Bench, number: int, wanted: dict) -> float:
+    """Seconds that the client alone needs for as many writes of each kind, job by job."""
+    namespace = bench.namespace(f"raw-jobs-{number}")
+    names = [node_["metadata"]["name"] for node_ in bench.api.list("v1", "Node")]
+    left = dict(wanted)
+    writes: list[dict] = []
+
+    def add(key: tuple[str, str, str], write: dict) -> None:
+        if left[key] > 0:
+            left[key] -= 1
+            writes.append(write)
+
+    def member(i: int, k: int) -> None:
+        made = pod(f"j{i}-w-{k}", namespace, scheduler="nobody")
+        add(("POST", "pods", ""), bench.creation(made))
+
+    def place(i: int, k: int) -> None:
+        name, where = f"j{i}-w-{k}", names[(i * JOB_SIZE + k) % len(names)]
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                   "target": {"apiVersion": "v1", "kind": "Node", "name": where}}  # fmt: skip
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
+        add(("POST", "pods", "binding"), {"path": path, "body": binding})
+        about = {"kind": "Pod", "namespace": namespace, "name": name}
+        event = {"apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": "Scheduled",
+                 "metadata": {"name": name, "namespace": namespace}, "involvedObject": about,
+                 "message": f"Successfully assigned {namespace}/{name} to {where}"}  # fmt: skip
+        add(("POST", "events", ""), bench.creation(event))
+
+    for i in range(JOBS):
+        job = vcjob(namespace, i)
+        group = {"apiVersion": VOLCANO, "kind": "PodGroup", "spec": {"minMember": JOB_SIZE},
+                 "metadata": {"name": f"j{i}", "namespace": namespace}}  # fmt: skip
+        add(("POST", "jobs", ""), bench.creation(job))
+        add(("POST", "podgroups", ""), bench.creation(group))
+    for i in range(JOBS):
+        for k in range(JOB_SIZE):
+            member(i, k)
+        job_path = f"{bench.api.path_of(vcjob(namespace, i))}/status"
+        group_path = bench.creation({**group, "metadata": {"name": "", "namespace": namespace}})
+        for phase in ("Pending", "Inqueue", "Running"):
+            change = {"status": {"state": {"phase": phase}}}
+            add(("PATCH", "jobs", "status"), {"path": job_path, "body": change, "patch": True})
+            change = {"status": {"phase": phase}}
+            add(("PATCH", "podgroups", ""),
+                {"path": f"{group_path['path']}/j{i}", "body": change, "patch": True})  # fmt: skip
+    for i in range(JOBS):
+        for k in range(JOB_SIZE):
+            place(i, k)
+    seconds = bench.write(writes)
+    bench.wipe((BATCH, "Job"))
+    bench.clear()
+    return seconds
+
+
+def vcjobs(bench: Bench) -> None:
+    bench.floor(Fabric(1000, 16, 8))
+    ratios, wholes = [], []
+    for number in range(ROUNDS):
+        seconds, wanted = jobs_by_hopwise(bench, number)
+        raw = same_writes(bench, number, wanted)
+        ratios.append(seconds / raw)
+        wholes.append(seconds)
+        say(f"{JOBS} vcjobs of {JOB_SIZE}: all pods after {seconds:.2f} s, {sum(wanted.values())} "
+            f"writes by then; the client alone {raw:.2f} s; {list(wanted.values())}")  # fmt: skip
+    target("vcjobs_to_raw", median(ratios), 1.3, median(ratios) <= 1.3)
+    figure("vcjobs_s", median(wholes))
+    bench.clear_all()
+
+
 def main() -> int:
     binaries.build()
     with Cluster(Options(controllers=False, kwok=False)) as cluster:
@@ -464,6 +598,7 @@ def main() -> int:
         large_cluster(bench)
         bench.clear_all()
         discovery(bench)
+        vcjobs(bench)
     print()
     print("\n".join(_report))
     return 0

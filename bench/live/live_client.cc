@@ -1,6 +1,7 @@
 // What bench/live.py measures beside the scheduler, with the scheduler's own client:
 //
-//   create FILE        makes the objects of FILE, a line {"path": ..., "body": ...} each
+//   create FILE        makes the objects of FILE, a line {"path": ..., "body": ...} each; with
+//                      "patch": true beside these, a merge patch of what is there
 //
 //   lists              reads what a scheduler watches, page by page, and keeps nothing
 //
@@ -89,9 +90,10 @@ class Creator {
     }
     const Json& object = objects_[at_++];
     kube::Request request;
-    request.method = kube::Method::kPost;
+    const bool patch = json::Flag(object, {"patch"}, false);
+    request.method = patch ? kube::Method::kPatch : kube::Method::kPost;
     request.path = object.at("path").get<std::string>();
-    request.content_type = kube::kJsonType;
+    request.content_type = patch ? kube::kMergePatch : kube::kJsonType;
     request.body = json::Dump(object.at("body"));
     ++under_way_;
     transport_.Send(std::move(request), [this](kube::Response&& response) {

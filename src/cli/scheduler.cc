@@ -30,7 +30,7 @@ used.)";
 struct Words {
   daemon::SchedulerOptions options;
   DaemonWords common{options};
-  std::string gang_deadline = "1m0s";
+  std::string gang_deadline = "1m0s", group_wait = "1s";
   std::vector<std::string> names, refused;
 };
 
@@ -46,6 +46,9 @@ void AddSchedulingFlags(CLI::App* command, Words& words) {
   command->add_option("--default-queue", options.default_queue, "Queue of gangs that name none");
   command->add_option("--gang-deadline", words.gang_deadline,
                       "A gang that never was complete gives its room back after this");
+  command->add_option("--pod-group-wait", words.group_wait,
+                      "A workload's pod that names no gang waits so long for the PodGroup that a "
+                      "controller makes for it; 0s: it does not");
   command->add_flag("--dry-run", options.dry_run, "Decide and log, write nothing");
   command->add_flag("--takeover", options.takeover,
                     "Start although another scheduler's Lease for a name is being renewed");
@@ -82,6 +85,11 @@ int RunWith(Words& words, Io& io) {
   std::string problem = ReadDaemonWords(words.common);
   if (problem.empty()) {
     problem = ReadDuration("--gang-deadline", words.gang_deadline, options.gang_deadline);
+  }
+  if (words.group_wait == "0s" || words.group_wait == "0") {
+    options.group_wait = {};
+  } else if (problem.empty()) {
+    problem = ReadDuration("--pod-group-wait", words.group_wait, options.group_wait);
   }
   if (!problem.empty()) {
     Complain(io, problem);

@@ -268,6 +268,21 @@ const Entry& Store::Apply(Json manifest, Time now) {
   return entry;
 }
 
+const Entry& Store::Put(Json object) {
+  const Key key = KeyOf(object);
+  const auto [at, fresh] = entries_.try_emplace(key);
+  Entry& entry = at->second;
+  if (fresh) {
+    entry.sequence = ++sequence_;
+    entry.rank = entry.sequence;
+  } else {
+    Unindex(key, entry);
+  }
+  entry.object = std::move(object);
+  Index(key, entry);
+  return entry;
+}
+
 Json& Store::Edit(const Key& key) {
   const auto found = entries_.find(key);
   HOPWISE_CHECK(found != entries_.end());

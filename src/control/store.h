@@ -1,5 +1,5 @@
-// The virtual API server: objects by kind and name, with uids, versions, owners, and a log of what
-// changed.
+// Objects by kind and name, with uids, versions and owners: the simulator's API server, with a log
+// of what changed, and the daemon's picture of a real one.
 #pragma once
 
 #include <compare>
@@ -26,7 +26,7 @@ bool IsClusterScoped(std::string_view group, std::string_view kind);
 std::string GroupOf(std::string_view api_version);
 Key KeyOf(const Json& object);
 
-// Kinds by group, as the simulator speaks of them.
+// Groups.
 inline constexpr std::string_view kVolcanoBatch = "batch.volcano.sh";
 inline constexpr std::string_view kVolcanoScheduling = "scheduling.volcano.sh";
 inline constexpr std::string_view kVolcanoTopology = "topology.volcano.sh";
@@ -91,6 +91,9 @@ class Store {
   // nodeName and what others wrote into labels and annotations stay unless the manifest says
   // otherwise). A manifest with another uid stands for a new object.
   const Entry& Apply(Json manifest, Time now);
+  // The object as another server has it, with its version; nothing is filled in, nor logged as a
+  // change.
+  const Entry& Put(Json object);
   // For a change in place of anything but owners and group, which are indexed. Precondition:
   // present.
   Json& Edit(const Key& key);

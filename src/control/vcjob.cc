@@ -29,12 +29,14 @@ VcTask ReadTask(const Json& spec, size_t position) {
                               ? SaturatingMul(task.min_partitions, task.partition_size)
                               : task.replicas;
   task.min_available = Replicas(spec, {"minAvailable"}, minimum);
+  task.topology_policy = Text(spec, {"topologyPolicy"});
   task.pod_template = Get(spec, {"template"});
   for (const Json& name : List(spec, {"dependsOn", "name"})) {
     if (name.is_string()) {
       task.depends_on.push_back(name.get<std::string>());
     }
   }
+  task.max_retry = Number(spec, {"maxRetry"}, -1);
   task.depends_on_any = Text(spec, {"dependsOn", "iteration"}) == "any";
   return task;
 }
@@ -161,6 +163,9 @@ Json VcPod(const Json& job, const VcTask& task, int64_t index, std::string_view 
   SetLabel(pod, "volcano.sh/queue-name", queue);
   if (task.partition_size > 0) {
     SetLabel(pod, "volcano.sh/partition-id", std::to_string(index / task.partition_size));
+  }
+  if (!task.topology_policy.empty()) {
+    SetAnnotation(pod, "volcano.sh/numa-topology-policy", task.topology_policy);
   }
   InheritFromJob(job, pod);
   if (Text(pod, {"spec", "schedulerName"}).empty()) {

@@ -20,8 +20,10 @@ struct VcTask {
   int64_t min_partitions = 0;
   const Json* pod_template = nullptr;  // into the job
   const Json* partition_topology = nullptr;
+  std::string topology_policy;  // of NUMA nodes
   std::vector<std::string> depends_on;
   bool depends_on_any = false;
+  int64_t max_retry = -1;  // restarts of its containers that are too many; -1: not counted
 };
 std::vector<VcTask> VcTasks(const Json& job);
 // spec.minAvailable, or the sum of the tasks' minimums.

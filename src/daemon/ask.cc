@@ -9,6 +9,7 @@
 
 #include "api/json.h"
 #include "base/log.h"
+#include "daemon/workload_controller.h"
 #include "kube/reflector.h"
 #include "rt/clock.h"
 
@@ -87,6 +88,13 @@ void AddWatched(std::initializer_list<GroupedResource> watched, std::vector<Righ
   }
 }
 
+void AddVerbs(std::initializer_list<std::string_view> verbs, const GroupedResource& resource,
+              std::vector<Right>& rights) {
+  for (const std::string_view verb : verbs) {
+    rights.push_back({verb, resource.first, resource.second, "", ""});
+  }
+}
+
 // Events and the Lease.
 void AddOwn(const CommonOptions& options, std::vector<Right>& rights) {
   rights.push_back({"create", "", "events", "", ""});
@@ -146,17 +154,45 @@ std::vector<Right> SchedulerRights(const SchedulerOptions& options) {
 }
 
 std::vector<Right> ControllerRights(const ControllerOptions& options) {
+  constexpr std::string_view kScheduling = "scheduling.volcano.sh", kFabric = "topology.volcano.sh",
+                             kJobs = "batch.volcano.sh", kBus = "bus.volcano.sh";
   std::vector<Right> rights;
-  AddWatched({{"", "nodes"}, {"topology.volcano.sh", "hypernodes"}}, rights);
+  if (options.hypernodes) {
+    AddWatched({{"", "nodes"}, {kFabric, "hypernodes"}}, rights);
+    AddVerbs({"create", "patch", "delete"}, {kFabric, "hypernodes"}, rights);
+    rights.push_back({"patch", kFabric, "hypernodes", "status", ""});
+  }
+  for (const WatchedKind& kind : WatchedWorkloads(options)) {
+    AddWatched({{kind.resource.group, kind.resource.plural}}, rights);
+  }
+  if (options.jobs) {
+    AddVerbs({"create", "delete"}, {"", "pods"}, rights);
+    AddVerbs({"create", "delete"}, {"", "services"}, rights);
+    AddVerbs({"create", "patch", "delete"}, {"", "configmaps"}, rights);
+    AddVerbs({"create", "patch", "delete"}, {"", "secrets"}, rights);
+    AddVerbs({"create", "delete"}, {"networking.k8s.io", "networkpolicies"}, rights);
+    AddVerbs({"create"}, {"", "persistentvolumeclaims"}, rights);
+    AddVerbs({"delete"}, {kJobs, "jobs"}, rights);
+    rights.push_back({"patch", kJobs, "jobs", "status", ""});
+  }
+  if (options.pod_groups) {
+    AddVerbs({"patch"}, {"", "pods"}, rights);
+  }
+  if (options.jobs || options.pod_groups) {
+    AddVerbs({"create", "patch", "delete"}, {kScheduling, "podgroups"}, rights);
+  }
+  if (options.queues) {
+    AddVerbs({"patch"}, {kScheduling, "queues"}, rights);
+    rights.push_back({"patch", kScheduling, "queues", "status", ""});
+  }
+  if (options.jobs || options.queues) {
+    AddVerbs({"delete"}, {kBus, "commands"}, rights);
+  }
   if (!options.conf_map_name.empty()) {
     for (const std::string_view verb : {"list", "watch"}) {
       rights.push_back({verb, "", "configmaps", "", options.conf_map_ns});
     }
   }
-  for (const std::string_view verb : {"create", "patch", "delete"}) {
-    rights.push_back({verb, "topology.volcano.sh", "hypernodes", "", ""});
-  }
-  rights.push_back({"patch", "topology.volcano.sh", "hypernodes", "status", ""});
   AddOwn(options, rights);
   return rights;
 }

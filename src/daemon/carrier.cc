@@ -129,8 +129,9 @@ void Carrier::Answered(Write write, kube::Response&& response) {
   const kube::ApiError error = kube::ErrorOf(response, VerbName(write.write.verb),
                                              write.write.resource, NameOf(write.write));
   const bool gone = write.write.verb == Verb::kDelete && error.failure == kube::Failure::kNotFound;
-  if (error.ok() || gone) {
-    Ended(write, {}, gone ? "" : ObjectIn(write.write, std::move(response.body)));
+  const bool there = write.write.exists_ok && error.reason == "AlreadyExists";
+  if (error.ok() || gone || there) {
+    Ended(write, {}, error.ok() ? ObjectIn(write.write, std::move(response.body)) : "");
     return;
   }
   if (!error.retriable() || write.tries >= kCarryTries) {

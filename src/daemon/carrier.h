@@ -36,6 +36,8 @@ struct ObjectWrite {
   // The object of a creation, a JSON merge patch (which holds uid or resourceVersion where these
   // are to match), DeleteOptions beside the uid (may be "").
   std::string body;
+  // Of a creation: an object of the name that is there already will do.
+  bool exists_ok = false;
 };
 
 struct Batch {

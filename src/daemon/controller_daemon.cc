@@ -15,12 +15,13 @@
 #include "daemon/ask.h"
 #include "daemon/config_file.h"
 #include "daemon/config_news.h"
+#include "daemon/controller_core.h"
 #include "daemon/controller_link.h"
 #include "daemon/controller_metrics.h"
 #include "daemon/endpoints.h"
 #include "daemon/options.h"
 #include "daemon/process.h"
-#include "daemon/topology_controller.h"
+#include "daemon/ssh_keys.h"
 #include "kube/credentials.h"
 #include "rt/log_sink.h"
 #include "rt/signals.h"
@@ -33,7 +34,7 @@ class Controller {
   explicit Controller(const ControllerOptions& options)
       : options_(options), conf_file_(options.conf_file) {
     DeclareControllerMetrics(metrics_);
-    core_ = std::make_unique<TopologyController>(metrics_);
+    core_ = std::make_unique<ControllerCore>(options, metrics_, [this] { return keys_.Take(); });
   }
 
   int Run();
@@ -52,8 +53,9 @@ class Controller {
   ConfigFile conf_file_;
   server::Metrics metrics_;
   ReadinessBox readiness_;
-  CoreThread<TopologyController> thread_;
-  std::unique_ptr<TopologyController> core_;
+  CoreThread<ControllerCore> thread_;
+  SshKeyMaker keys_;
+  std::unique_ptr<ControllerCore> core_;
   std::unique_ptr<kube::CurlTransport> transport_;
   std::unique_ptr<ControllerLink> link_;  // touched on the transport's loop only, once started
   std::unique_ptr<server::HttpServer> http_, healthz_;
@@ -83,7 +85,7 @@ int Controller::Run() {
       kube::KillPlugin();
       std::_Exit(kEnded);  // nothing is held and nothing was written yet
     }
-    thread_.Post([this](TopologyController&, Time) { thread_.End(kEnded); });
+    thread_.Post([this](ControllerCore&, Time) { thread_.End(kEnded); });
   });
   if (Status status = Join(); !status) {
     return Refuse("cannot_start", status.error(), kFailed);
@@ -97,9 +99,10 @@ int Controller::Run() {
     Log(LogLevel::kWarning, "flag_ignored", {{"flag", flag}});
   }
   const int code = thread_.Run(*core_, [this](Duration) {
-    auto effects = std::make_shared<ControllerEffects>(core_->Step(thread_.Now()));
-    if (!effects->empty()) {
-      transport_->Post([this, effects] { link_->CarryOut(*effects); });
+    auto effects = std::make_shared<ControllerEffects>(core_->topology.Step(thread_.Now()));
+    auto work = std::make_shared<WorkEffects>(core_->work.Step(thread_.Now()));
+    if (!effects->empty() || !work->empty()) {
+      transport_->Post([this, effects, work] { link_->CarryOut(*effects, *work); });
     }
   });
   Stop();
@@ -133,13 +136,13 @@ Status Controller::Serve() {
 
 void Controller::StartLink() {
   ControllerLink::Handlers handlers;
-  handlers.to_core = [this](CoreThread<TopologyController>::Message message) {
+  handlers.to_core = [this](CoreThread<ControllerCore>::Message message) {
     thread_.Post(std::move(message));
   };
   handlers.readiness = [this](const Readiness& readiness) { readiness_.Set(readiness); };
   handlers.hopeless = [this](const kube::ApiError& error) {
     Log(LogLevel::kError, "cannot_start", {{"error", error.message}});
-    thread_.Post([this](TopologyController&, Time) { thread_.End(kFailed); });
+    thread_.Post([this](ControllerCore&, Time) { thread_.End(kFailed); });
   };
   handlers.configured = [this](const std::optional<std::string>& text) {
     const std::string from =
@@ -191,8 +194,8 @@ void Controller::TakeConfig(const std::string& text, const std::string& from) {
   }
   news_.Loaded(from);
   news_.Warn(report.config.warnings);
-  thread_.Post([config = report.config](TopologyController& core, Time now) {
-    core.SetConfig(config, now);
+  thread_.Post([config = report.config](ControllerCore& core, Time now) {
+    core.topology.SetConfig(config, now);
   });
   link_->Configure(report.config);
 }

@@ -47,14 +47,18 @@ ControllerLink::ControllerLink(kube::CurlTransport& transport, const ControllerO
       election_(transport, options, options.leader_elect, identity, {},
                 {.elected =
                      [this] {
-                       handlers_.to_core(
-                           [](TopologyController& core, Time now) { core.SetLeading(true, now); });
+                       handlers_.to_core([](ControllerCore& core, Time now) {
+                         core.topology.SetLeading(true, now);
+                         core.work.SetLeading(true, now);
+                       });
                        AskSources();
                      },
                  .lost =
                      [this] {
-                       handlers_.to_core(
-                           [](TopologyController& core, Time now) { core.SetLeading(false, now); });
+                       handlers_.to_core([](ControllerCore& core, Time now) {
+                         core.topology.SetLeading(false, now);
+                         core.work.SetLeading(false, now);
+                       });
                        ufm_.reset();
                      },
                  .changed = [this] { Publish(); }}),
@@ -63,23 +67,44 @@ ControllerLink::ControllerLink(kube::CurlTransport& transport, const ControllerO
                {.wrote =
                     [this](uint64_t, WriteResult&& result) {
                       const auto shared = std::make_shared<WriteResult>(std::move(result));
-                      handlers_.to_core([shared](TopologyController& core, Time now) {
-                        core.Wrote(std::move(*shared), now);
+                      handlers_.to_core([shared](ControllerCore& core, Time now) {
+                        core.topology.Wrote(std::move(*shared), now);
                       });
                     },
                 .ended =
                     [this](uint64_t batch, bool ok) {
-                      handlers_.to_core([batch, ok](TopologyController& core, Time now) {
-                        core.Ended(batch, ok, now);
+                      handlers_.to_core([batch, ok](ControllerCore& core, Time now) {
+                        core.topology.Ended(batch, ok, now);
                       });
-                    }}) {}
+                    }}),
+      work_carrier_(transport, [this] { return election_.remaining().ns > 0; },
+                    {.wrote =
+                         [this](uint64_t batch, WriteResult&& result) {
+                           const auto shared = std::make_shared<WriteResult>(std::move(result));
+                           handlers_.to_core([batch, shared](ControllerCore& core, Time now) {
+                             core.work.Wrote(batch, *shared, now);
+                           });
+                         },
+                     .ended =
+                         [this](uint64_t batch, bool ok) {
+                           handlers_.to_core([batch, ok](ControllerCore& core, Time now) {
+                             core.work.Ended(batch, ok, now);
+                           });
+                         }}) {}
 
 void ControllerLink::Start() {
   Log(LogLevel::kInfo, "watching");
   kube::Reflector::Options reflector;
   reflector.streaming_list = options_.streaming_lists;
-  watches_.Add(kube::kNodes, false, reflector);
-  watches_.Add(kube::kHyperNodes, true, reflector);
+  if (options_.hypernodes) {
+    watches_.Add(kube::kNodes, false, reflector);
+    watches_.Add(kube::kHyperNodes, true, reflector);
+  }
+  for (const WatchedKind& kind : WatchedWorkloads(options_)) {
+    kube::Reflector::Options texts = reflector;
+    texts.as_text = true;
+    watches_.Add(kind.resource, kind.optional, texts);
+  }
   if (!options_.conf_map_name.empty()) {
     reflector.ns = options_.conf_map_ns;
     reflector.selector = "fieldSelector=metadata.name%3D" + kube::UrlEscape(options_.conf_map_name);
@@ -108,8 +133,8 @@ void ControllerLink::AskSources() {
       transport_, ufm_settings_->ufm, ufm_settings_->interval,
       [this](Result<api::UfmPorts>&& ports, const UfmFailure& failure) {
         const auto shared = std::make_shared<Result<api::UfmPorts>>(std::move(ports));
-        handlers_.to_core([shared, failure](TopologyController& core, Time now) {
-          core.FoundPorts(std::move(*shared), failure, now);
+        handlers_.to_core([shared, failure](ControllerCore& core, Time now) {
+          core.topology.FoundPorts(std::move(*shared), failure, now);
         });
       });
 }
@@ -121,9 +146,14 @@ void ControllerLink::Observe(const kube::Resource& resource,
     return;
   }
   const auto shared = std::make_shared<std::vector<kube::WatchEvent>>(std::move(events));
-  handlers_.to_core([shared, resource](TopologyController& core, Time now) {
+  const bool fabric = resource == kube::kNodes || resource == kube::kHyperNodes;
+  handlers_.to_core([shared, resource, fabric](ControllerCore& core, Time now) {
     for (kube::WatchEvent& event : *shared) {
-      core.Observe(resource, std::move(event), now);
+      if (fabric) {
+        core.topology.Observe(resource, std::move(event), now);
+      } else {
+        core.work.Observe(resource, std::move(event), now);
+      }
     }
   });
 }
@@ -150,21 +180,29 @@ void ControllerLink::ObserveConfig(const std::vector<kube::WatchEvent>& events) 
   }
 }
 
-void ControllerLink::CarryOut(ControllerEffects& effects) {
+void ControllerLink::CarryOut(ControllerEffects& effects, WorkEffects& work) {
   for (Batch& batch : effects.batches) {
     carrier_.Carry(std::move(batch));
+  }
+  for (Batch& batch : work.batches) {
+    work_carrier_.Carry(std::move(batch));
   }
   if (effects.ports_refused && ufm_ != nullptr) {
     ufm_->Refused();
   }
-  for (const Tell& event : effects.events) {
+  Record(effects.events);
+  Record(work.events);
+  MeasureEvents(metrics_, events_, dropped_);
+}
+
+void ControllerLink::Record(const std::vector<Tell>& events) {
+  for (const Tell& event : events) {
     if (event.about.name.empty()) {
       TellAboutUs(event.text);
     } else {
       events_.Record(event.about, event.text);
     }
   }
-  MeasureEvents(metrics_, events_, dropped_);
 }
 
 void ControllerLink::TellAboutUs(const kube::EventText& text) {
@@ -173,7 +211,7 @@ void ControllerLink::TellAboutUs(const kube::EventText& text) {
 
 void ControllerLink::Stop(Duration limit, std::function<void()> done) {
   ufm_.reset();
-  const auto quiet = [this] { return carrier_.under_way() == 0; };
+  const auto quiet = [this] { return carrier_.under_way() == 0 && work_carrier_.under_way() == 0; };
   election_.Leave(events_, limit, quiet, std::move(done));
 }
 
@@ -183,7 +221,10 @@ void ControllerLink::Publish() {
   readiness.troubles = watches_.troubles();
   election_.Tell(readiness);
   if (readiness.synced && !std::exchange(synced_, true)) {
-    handlers_.to_core([](TopologyController& core, Time now) { core.SetSynced(true, now); });
+    handlers_.to_core([](ControllerCore& core, Time now) {
+      core.topology.SetSynced(true, now);
+      core.work.SetSynced(true, now);
+    });
   }
   handlers_.readiness(readiness);
 }

@@ -10,9 +10,9 @@
 
 #include "control/controller_config.h"
 #include "daemon/carrier.h"
+#include "daemon/controller_core.h"
 #include "daemon/election.h"
 #include "daemon/options.h"
-#include "daemon/topology_controller.h"
 #include "daemon/ufm_poller.h"
 #include "daemon/watches.h"
 #include "kube/curl_transport.h"
@@ -26,7 +26,7 @@ class ControllerLink {
  public:
   struct Handlers {
     // Runs on the core's thread, in order.
-    std::function<void(std::function<void(TopologyController&, Time)>)> to_core;
+    std::function<void(std::function<void(ControllerCore&, Time)>)> to_core;
     std::function<void(const Readiness&)> readiness;
     // Before the first sync something can never work: credentials or rights.
     std::function<void(const kube::ApiError&)> hopeless;
@@ -40,13 +40,14 @@ class ControllerLink {
   void Start();
   // Which sources are to be asked.
   void Configure(const control::ControllerConfig& config);
-  void CarryOut(ControllerEffects& effects);
+  void CarryOut(ControllerEffects& effects, WorkEffects& work);
   // About the controller itself; on its Lease.
   void TellAboutUs(const kube::EventText& text);
   // Waits for what is under way, writes waiting Events, gives the Lease back; then `done`.
   void Stop(Duration limit, std::function<void()> done);
 
  private:
+  void Record(const std::vector<Tell>& events);
   void Observe(const kube::Resource& resource, std::vector<kube::WatchEvent>&& events);
   void ObserveConfig(const std::vector<kube::WatchEvent>& events);
   // Begins to ask, or leaves it: only the leader does.
@@ -60,7 +61,7 @@ class ControllerLink {
   Watches watches_;
   Election election_;
   kube::EventRecorder events_;
-  Carrier carrier_;
+  Carrier carrier_, work_carrier_;
   std::optional<control::SourceSettings> ufm_settings_;
   std::unique_ptr<UfmPoller> ufm_;
   std::optional<std::string> conf_;

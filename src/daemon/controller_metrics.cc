@@ -19,6 +19,8 @@ std::vector<MetricDeclaration> ControllerMetricDeclarations() {
        "Faults that take a HyperNode out of its tree, such as a cycle."},
       {"hopwise_controller_write_failures_total", kCounter,
        "Writes that the API server refused for good, by resource."},
+      {"volcano_job_completed_phase_count", kCounter, "vcjobs that completed, by job and queue."},
+      {"volcano_job_failed_phase_count", kCounter, "vcjobs that failed, by job and queue."},
   };
   const std::vector<MetricDeclaration> program = ProgramMetricDeclarations();
   all.insert(all.end(), program.begin(), program.end());

@@ -54,7 +54,10 @@ Time Earlier(Time a, Time b) { return !a.set() ? b : !b.set() ? a : std::min(a, 
 }  // namespace
 
 Core::Core(CoreOptions options, sched::Config config, server::Metrics& metrics)
-    : options_(std::move(options)), metrics_(metrics), half_bound_(options_.gang_deadline) {
+    : options_(std::move(options)),
+      metrics_(metrics),
+      half_bound_(options_.gang_deadline),
+      awaiter_(options_.group_wait) {
   cluster::StateOptions state_options;
   state_options.scheduler_names = options_.scheduler_names;
   state_options.default_queue = options_.default_queue;
@@ -140,14 +143,17 @@ void Core::ObservePod(kube::WatchEvent&& event, Time now) {
   }
   if (IsDeleted(event)) {
     warned_.erase(old_uid);
+    awaiter_.Forget(old_uid);
     state_->RemovePod(meta.ns, meta.name);
     LetGo(old_gang, gang_before);
     return;
   }
-  const api::Pod& pod = As<api::Pod>(event);
+  api::Pod& pod = std::get<api::Pod>(event.decoded.object);
   if (KubeletRefused(pod) && known) {
     SeeRefused(pod, now);
   }
+  const bool fresh = !known || old_uid != meta.uid;
+  awaiter_.Look(pod, fresh && IsOurs(pod), now);
   state_->Apply(event.decoded.object);
   id = state_->FindPod(meta.ns, meta.name);
   const cluster::PodRecord& record = state_->pod(id);
@@ -211,6 +217,20 @@ void Core::OweEvent(const ObjectName& pod, const std::string& node, Time now) {
 void Core::Gather(GangId gang, Time now) {
   if (gang.valid() && deciding() && gatherer_.Came(*state_, gang, now)) {
     scheduler_->Hold(gang);
+  }
+}
+
+bool Core::IsOurs(const api::Pod& pod) const {
+  const std::vector<std::string>& names = options_.scheduler_names;
+  return std::ranges::find(names, pod.scheduler_name) != names.end();
+}
+
+// Nobody named a group for these: they are placed as they are.
+void Core::EndAwaiting(Time now) {
+  for (api::Pod& pod : awaiter_.Due(now)) {
+    kube::WatchEvent event;
+    event.decoded.object = std::move(pod);
+    Observe(kube::kPods, std::move(event), now);
   }
 }
 
@@ -496,6 +516,7 @@ Effects Core::Step(Time now) {
     return effects;
   }
   EndAvoidance(now);
+  EndAwaiting(now);
   EndGathering(now);
   RetryFailed(now);
   for (auto& [when, event] : std::exchange(missing_events_, {})) {
@@ -548,6 +569,7 @@ Time Core::next_wake() const {
   next = Earlier(next, queues_.next_wake());
   next = Earlier(next, half_bound_.next_wake());
   next = Earlier(next, gatherer_.next_wake());
+  next = Earlier(next, awaiter_.next_wake());
   next = Earlier(next, faults_.next_wake());
   next = Earlier(next, retries_.empty() ? Time() : retries_.begin()->first);
   for (const auto& [when, what] : avoided_) {

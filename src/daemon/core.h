@@ -22,6 +22,7 @@
 #include "daemon/effects.h"
 #include "daemon/fabric_faults.h"
 #include "daemon/gatherer.h"
+#include "daemon/group_awaiter.h"
 #include "daemon/half_bound.h"
 #include "daemon/pod_groups.h"
 #include "daemon/queue_statuses.h"
@@ -39,6 +40,8 @@ struct CoreOptions {
   std::string default_queue = "default";
   // A gang that never reached its minimum gives back what it holds after this.
   Duration gang_deadline = Seconds(60);
+  // So long a workload's pod that names no gang waits for its PodGroup; see group_awaiter.h.
+  Duration group_wait = Seconds(1);
   bool dry_run = false;  // decide and record, write nothing
 };
 
@@ -126,6 +129,8 @@ class Core {
   [[nodiscard]] bool IsBound(PodId id) const;
   [[nodiscard]] bool WasLeftHalfBound(const cluster::Gang& gang) const;
   void Gather(GangId gang, Time now);
+  [[nodiscard]] bool IsOurs(const api::Pod& pod) const;
+  void EndAwaiting(Time now);
   void EndGathering(Time now);
   void RetryFailed(Time now);
   void Forget(const std::string& ns, const std::string& name, const std::string& uid);
@@ -142,6 +147,7 @@ class Core {
   PodGroups groups_;
   QueueStatuses queues_;
   HalfBound half_bound_;
+  GroupAwaiter awaiter_;
   Gatherer gatherer_;
   FabricFaults faults_;
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "control/job_controller.h"
 #include "kube/lease.h"
 #include "rt/log_sink.h"
 
@@ -48,6 +49,7 @@ struct SchedulerOptions : CommonOptions {
   bool takeover = false;      // although another scheduler's Lease is being renewed
   std::string debug_address;  // "": the listen address if only this machine reaches it
   Duration gang_deadline = Seconds(60);
+  Duration group_wait = Seconds(1);
   bool dry_run = false;
 };
 
@@ -60,6 +62,14 @@ struct ControllerOptions : CommonOptions {
   // A volcano-controller.conf: a file, or namespace/name of a ConfigMap with that key. Neither: no
   // source is configured.
   std::string conf_file, conf_map_ns, conf_map_name;
+
+  // Controllers that are switched on.
+  bool hypernodes = true, jobs = true, pod_groups = true, queues = true;
+  // Pods of these get PodGroups.
+  std::vector<std::string> scheduler_names = {"volcano", "hopwise"};
+  std::string default_queue = "default";
+  bool inherit_owner_annotations = true;
+  int most_failures = control::kMostFailures;  // 0: no job is given up
 };
 
 // Both run until SIGTERM or SIGINT. Exit codes: 0 ended by a signal; 1 credentials, permissions, an

@@ -95,6 +95,7 @@ int Scheduler::Run() {
   core.scheduler_names = options_.scheduler_names;
   core.default_queue = options_.default_queue;
   core.gang_deadline = options_.gang_deadline;
+  core.group_wait = options_.group_wait;
   core.dry_run = options_.dry_run;
   core_ = std::make_unique<Core>(std::move(core), *config, metrics_);
   if (Status status = Join(); !status) {

@@ -22,6 +22,14 @@ inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
 inline constexpr Resource kEvents{"", "v1", "events", "Event"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                            "PriorityClass", false};
+inline constexpr Resource kServices{"", "v1", "services", "Service"};
+inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
+inline constexpr Resource kClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
+inline constexpr Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies",
+                                           "NetworkPolicy"};
+inline constexpr Resource kReplicaSets{"apps", "v1", "replicasets", "ReplicaSet"};
+inline constexpr Resource kStatefulSets{"apps", "v1", "statefulsets", "StatefulSet"};
+inline constexpr Resource kBatchJobs{"batch", "v1", "jobs", "Job"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
 inline constexpr Resource kPodGroups{"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"};
 inline constexpr Resource kPluginPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups",
@@ -29,6 +37,8 @@ inline constexpr Resource kPluginPodGroups{"scheduling.x-k8s.io", "v1alpha1", "p
 inline constexpr Resource kQueues{"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false};
 inline constexpr Resource kHyperNodes{"topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode",
                                       false};
+inline constexpr Resource kVcJobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
+inline constexpr Resource kCommands{"bus.volcano.sh", "v1alpha1", "commands", "Command"};
 
 // "/api/v1/pods", "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups": of all namespaces
 // where `ns` is "".

@@ -153,6 +153,13 @@ TEST(AnErrorsMessage, OfAForbiddenSubresourceNamesTheSubresource) {
             "grant the verb \"patch\" on \"pods/status\" in the core API group (\"\")");
 }
 
+TEST(AnErrorsMessage, OfAnAdmissionPluginAsksForNoRight) {
+  const ApiError error =
+      ErrorOf(Reply(403, StatusBody("Forbidden", R"(pods \"a\" is forbidden: exceeded quota: q)")),
+              "create", kPods, "ml/a");
+  EXPECT_EQ(error.message, "cannot create pods ml/a: pods \"a\" is forbidden: exceeded quota: q");
+}
+
 TEST(AnErrorsMessage, OfBadCredentialsSaysWhatToDo) {
   const ApiError error =
       ErrorOf(Reply(401, StatusBody("Unauthorized", "Unauthorized")), "list", kNodes);

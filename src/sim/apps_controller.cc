@@ -216,6 +216,7 @@ void Controllers::ReconcileReplicaSet(const Key& key) {
                     {"fullyLabeledReplicas", active.size()},
                     {"readyReplicas", ready},
                     {"availableReplicas", ready}});
+  CarryOut(ReconcileOwner(PodGroups(), key), key, 0);
 }
 
 void Controllers::ReconcileStatefulSet(const Key& key) {
@@ -264,6 +265,7 @@ void Controllers::ReconcileStatefulSet(const Key& key) {
                     {"availableReplicas", ready},
                     {"currentRevision", StatefulSetRevision(set)},
                     {"updateRevision", StatefulSetRevision(set)}});
+  CarryOut(ReconcileOwner(PodGroups(), key), key, 0);
 }
 
 }  // namespace hopwise::sim

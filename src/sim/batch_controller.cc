@@ -113,6 +113,7 @@ void Controllers::ReconcileBatchJob(const Key& key) {
                  "Reached expected number of succeeded pods", world_.now);
     Set(edited, {"status", "completionTime"}, FormatRfc3339(world_.now));
   }
+  CarryOut(ReconcileOwner(PodGroups(), key), key, 0);
 }
 
 void Controllers::ReconcileLws(const Key& key) {

@@ -87,6 +87,8 @@ void Controllers::Reconcile(const Key& key) {
     ReconcilePodGroup(key);
   } else if (key.kind == "Job" && key.group == kVolcanoBatch) {
     ReconcileVcJob(key);
+  } else if (key.kind == "Queue" && key.group == kVolcanoScheduling) {
+    ReconcileQueue(key);
   } else if (key.kind == "Job" && key.group == kBatch) {
     ReconcileBatchJob(key);
   } else if (key.kind == "Deployment" && key.group == kApps) {

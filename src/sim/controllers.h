@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "control/pod_group_controller.h"
+#include "control/writes.h"
 #include "sim/world.h"
 
 namespace hopwise::sim {
@@ -34,12 +36,13 @@ class Controllers {
   void ReconcileLws(const Key& key);
   void ReconcilePodGroup(const Key& key);
   void ReconcilePod(const Key& key);
+  void ReconcileQueue(const Key& key);
 
-  // vcjob
-  Key EnsureVcPodGroup(const Key& job);
-  bool DependenciesMet(const Json& job, const std::string& task);
-  void MakeVcPods(const Key& job, const Key& group);
-  void WriteVcStatus(const Key& key);
+  // what the controllers of `hopwise controller` want, asked about an object
+  void AdoptVcPods(const Json& job);
+  void CarryOut(const Outcome& outcome, const Key& asked, uint64_t rank);
+  void Carry(const Write& write, uint64_t rank);
+  [[nodiscard]] PodGroupView PodGroups() const;
 
   // apps
   Key FindReplicaSet(const Key& deployment);

@@ -1,94 +1,20 @@
-// PodGroups: made for pods that have an owner or a topology wish but no group (Volcano's
-// pg-controller), phases, counters, conditions. And the kubelets' part: bound pods run, run times
-// end.
+// PodGroups: made for pods that have none, phases, counters, conditions. And the kubelets' part:
+// bound pods run, run times end.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/quantity.h"
 #include "cluster/pod_group_phase.h"
+#include "control/pod_group_controller.h"
 #include "sim/controllers.h"
 #include "sim/objects.h"
-#include "topology/forest.h"
 
 namespace hopwise::sim {
 namespace {
 
 constexpr std::string_view kScheduler = "hopwise";
-
-// What pg-controller copies of a pod's annotations and labels.
-void InheritFromPod(const Json& pod, Json& group) {
-  constexpr std::array<std::string_view, 6> kAnnotations = {
-      "volcano.sh/preemptable",       "volcano.sh/cooldown-time",       "volcano.sh/revocable-zone",
-      "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable", topology::kFabricKey};
-  for (const std::string_view key : kAnnotations) {
-    if (const std::string value = Annotation(pod, key); !value.empty()) {
-      SetAnnotation(group, key, value);
-    }
-  }
-  for (const std::string_view key : {"volcano.sh/preemptable", "volcano.sh/cooldown-time"}) {
-    if (const std::string value = Label(pod, key); !value.empty()) {
-      SetLabel(group, key, value);
-    }
-  }
-}
-
-int64_t MinMemberOf(const Json& owner) {
-  const std::string text = Annotation(owner, kMinMemberKey);
-  return IsCount(text) ? std::stoll(text) : 1;
-}
-
-// The PodGroup of a pod; `owner` is its controller's object, null when it has none or that is not
-// known.
-Json GroupForPod(const Json& pod, const Json* owner) {
-  const Json* ref = ControllerOf(pod);
-  const std::string uid = ref == nullptr ? Uid(pod) : Text(*ref, {"uid"});
-  const int64_t min_member = owner == nullptr ? 1 : MinMemberOf(*owner);
-  Json group = MakePodGroup(Namespace(pod), "podgroup-" + uid, min_member);
-  group["metadata"]["ownerReferences"] = ref == nullptr
-                                             ? Json::array({ControllerRef(pod)})
-                                             : List(pod, {"metadata", "ownerReferences"});
-  const Json* annotations = owner == nullptr ? nullptr : Get(*owner, {"metadata", "annotations"});
-  if (annotations != nullptr && annotations->is_object()) {
-    for (const auto& [key, value] : annotations->items()) {
-      if (key.compare(0, 11, "volcano.sh/") == 0) {
-        Set(group, {"metadata", "annotations", key}, value);
-      }
-    }
-  }
-  InheritFromPod(pod, group);
-  Json& spec = group["spec"];
-  const std::string queue = Annotation(pod, kQueueNameKey);
-  spec["queue"] = queue.empty() ? "default" : queue;
-  if (const std::string priority = Text(pod, {"spec", "priorityClassName"}); !priority.empty()) {
-    spec["priorityClassName"] = priority;
-  }
-  if (Json topology = TopologyOfAnnotations(pod); !topology.is_null()) {
-    spec["networkTopology"] = std::move(topology);
-  }
-  api::ResourceList request = RequestOf(pod);
-  for (auto& [resource, amount] : request) {
-    amount = SaturatingMul(amount, min_member);
-  }
-  spec["minResources"] = MinResources(request, min_member);
-  return group;
-}
-
-bool WantsGroup(const Json& pod) {
-  if (NamesItsGroup(pod)) {
-    return false;
-  }
-  if (!HasReadableTier(pod)) {
-    return false;  // it waits by itself and says why, rather than run under a wider rule
-  }
-  const Json* ref = ControllerOf(pod);
-  if (ref == nullptr) {
-    return !TopologyOfAnnotations(pod).is_null();
-  }
-  return Text(*ref, {"kind"}) != "DaemonSet" && !Text(*ref, {"uid"}).empty();
-}
 
 // Run times count for pods that end: not for those that are always started again.
 bool RestartsForEver(const Json& pod) {
@@ -156,23 +82,15 @@ void Controllers::ReconcilePod(const Key& key) {
     SetCondition(world_.store.Edit(key), "PodScheduled", "False", "SchedulingGated",
                  "Scheduling is blocked due to non-empty scheduling gates", world_.now);
   }
-  if (IsFinished(pod) || !world_.IsOurs(pod) || !WantsGroup(pod)) {
-    return;
-  }
   const Json* ref = ControllerOf(pod);
   const Key* owner = ref == nullptr ? nullptr : world_.store.FindUid(Text(*ref, {"uid"}));
-  const Entry* owner_entry = owner == nullptr ? nullptr : world_.store.Find(*owner);
-  Json group = GroupForPod(pod, owner_entry == nullptr ? nullptr : &owner_entry->object);
-  const std::string name = Name(group);
-  const Key group_key = KeyOf(group);
-  if (world_.store.Find(group_key) == nullptr) {
-    world_.store.Create(
-        std::move(group), world_.now,
-        owner_entry == nullptr ? world_.store.Find(key)->sequence : owner_entry->sequence);
-  }
-  Json joined = pod;
-  SetAnnotation(joined, kGroupNameKey, name);
-  world_.store.Replace(key, std::move(joined));
+  // As old as what it is for.
+  const uint64_t rank = world_.store.Find(owner == nullptr ? key : *owner)->sequence;
+  CarryOut(control::ReconcilePod(PodGroups(), key), key, rank);
+}
+
+PodGroupView Controllers::PodGroups() const {
+  return {world_.store, [this](const Json& pod) { return world_.IsOurs(pod); }};
 }
 
 void Controllers::ReconcilePodGroup(const Key& key) {

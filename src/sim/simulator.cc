@@ -102,6 +102,7 @@ Simulator::Simulator(SimulatorOptions options) : controllers_(world_) {
 Status Simulator::ApplyStep(const Manifest& manifest) {
   ++steps_;
   FollowGivenTimes(manifest);
+  world_.MarkDue();
   step_started_ = FormatRfc3339(world_.now);
   ResolveOwners(manifest);
   ApplyObjects(manifest);
@@ -463,6 +464,7 @@ bool Simulator::JumpToNextEnd() {
         continue;  // deleted or replaced meanwhile
       }
       world_.now.ns = std::max(world_.now.ns, time);
+      world_.MarkDue();
       Json& edited = world_.store.Edit(key);
       Set(edited, {"status", "phase"}, "Succeeded");
       for (const char* type : {"ContainersReady", "Ready"}) {

@@ -5,13 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "control/commands.h"
+#include "control/queue_controller.h"
 #include "sim/objects.h"
 
 namespace hopwise::sim {
 namespace {
 
 constexpr std::string_view kDefaultQueue = "default";
-constexpr std::string_view kRootQueue = "root";
 
 bool IsWorkload(const Key& key) {
   return (key.group == kVolcanoBatch && key.kind == "Job") || key.group == kApps ||
@@ -49,8 +50,14 @@ void World::MarkOwner(const Json& object) {
 void World::MarkChanged(const Change& change) {
   const Key& key = change.key;
   if (key.group == kVolcanoScheduling && key.kind == "Queue") {
+    MarkDirty(key);
     store.Each(kVolcanoScheduling, "PodGroup",
                [&](const Key& group, const Entry&) { MarkDirty(group); });
+    store.Each(kVolcanoScheduling, "Queue", [&](const Key& below, const Entry& entry) {
+      if (ParentOf(entry.object) == key.name) {
+        MarkDirty(below);
+      }
+    });
     return;
   }
   const Json* object = store.FindObject(key);
@@ -76,6 +83,15 @@ void World::MarkChanged(const Change& change) {
   } else if (IsWorkload(key)) {
     MarkDirty(key);
     MarkOwner(*object);
+  } else if (const std::optional<Key> target = TargetOf(key, *object); target) {
+    MarkDirty(*target);
+  }
+}
+
+void World::MarkDue() {
+  while (!timers.empty() && timers.begin()->first <= now.ns) {
+    MarkDirty(timers.begin()->second);
+    timers.erase(timers.begin());
   }
 }
 
@@ -121,6 +137,12 @@ void World::Delete(const Key& key, bool by_user) {
     const Json object = entry->object;
     store.Erase(at);
     MarkOwner(object);
+    if (const Json* owner = ControllerOf(object); at.kind == "Pod" && owner != nullptr) {
+      if (const auto job = jobs.find(Text(*owner, {"uid"})); job != jobs.end()) {
+        PodGone(object, now, job->second);
+      }
+    }
+    jobs.erase(Uid(object));
     if (const std::optional<Key> group = GroupKeyOf(object); at.kind == "Pod" && group) {
       MarkDirty(*group);
       touched_groups.insert(*group);
@@ -138,6 +160,7 @@ void World::Delete(const Key& key, bool by_user) {
       DeletePodsOn(at.name);
     }
     if (IsPodGroup(at)) {
+      MarkDirty(QueueKey(Text(object, {"spec", "queue"}, kDefaultQueue)));
       waiting.erase(at);
       admitted.erase(Uid(object));
     }

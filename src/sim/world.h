@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "control/job_controller.h"
 #include "sim/objects.h"
 
 namespace hopwise::sim {
@@ -37,6 +38,8 @@ class World {
   void MarkDirty(const Key& key);
   // What must be looked at again because `key` changed.
   void MarkChanged(const Change& change);
+  // Those whose time has come.
+  void MarkDue();
   std::vector<Key> TakeDirty();
   [[nodiscard]] bool HasDirty() const { return !dirty_.empty(); }
 
@@ -66,6 +69,10 @@ class World {
 
   // Ends of run times: (when, pod, its uid).
   std::set<std::tuple<int64_t, Key, std::string>> ends;
+  // When time alone changes what a controller wants: (when, what it was asked about).
+  std::set<std::pair<int64_t, Key>> timers;
+  // What the job controller remembers, by uid.
+  std::map<std::string, JobMemory> jobs;
   // PodGroups whose pods may be made: once admitted, always admitted. By uid.
   std::set<std::string> admitted;
   // Pods bound to nodes that do not exist, by node.

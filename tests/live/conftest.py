@@ -59,6 +59,19 @@ def scheduler(plane):
     assert made.stop() == 0, made.with_tail("did not end well")
 
 
+@pytest.fixture(scope="module")
+def workloads(plane):
+    """One controller for all tests of the file: jobs, PodGroups, queues."""
+    free_lease(plane, "controller")
+    made = plane.hopwise(HOPWISE, *USUAL_FLAGS, name=f"controller-{next(_numbers)}",
+                         command="controller")  # fmt: skip
+    made.start()
+    made.wait_ready()
+    yield made
+    assert made.running, made.with_tail("did not live to the end")
+    assert made.stop() == 0, made.with_tail("did not end well")
+
+
 @pytest.fixture
 def start(plane, tmp_path):
     """start(*flags, via=proxy, kubeconfig=…, ready=False): starts a scheduler for this test."""

@@ -162,6 +162,7 @@ TAKEN = [
     ("a task without replicas", of("Job", spec={"minAvailable": 1, "tasks": [{"name": "a"}]})),
     ("parts instead of replicas",
      of("Job", spec={"minAvailable": 4, "tasks": [{"name": "a", "partitionPolicy": PARTS}]})),
+    ("a volume without a claim", job(volumes=[{"mountPath": "/a"}])),
     ("a Command for a Queue", of("Command", action="CloseQueue", target=QUEUE)),
 ]  # fmt: skip
 
@@ -243,11 +244,9 @@ REFUSED = [
      "Unsupported value"),
     ("action that is none", job(policies=[{"action": "Dance", "event": "PodFailed"}]),
      "Unsupported value"),
-    ("volume without a claim", job(volumes=[{"mountPath": "/a"}]),
-     "set one of volumeClaimName and volumeClaim"),
     ("volume with two claims",
      job(volumes=[{"mountPath": "/a", "volumeClaimName": "a", "volumeClaim": {}}]),
-     "set one of volumeClaimName and volumeClaim"),
+     "set volumeClaimName or volumeClaim, not both"),
     ("pods without containers", task(template={"spec": {}}), "template.spec.containers: Required"),
     ("Command without action", of("Command", target=JOB), "say in action what is to be done"),
     ("Command without target", of("Command", action="AbortJob"), "say in target what it is about"),

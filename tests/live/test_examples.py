@@ -8,19 +8,12 @@
 from __future__ import annotations
 
 import pytest
-from job_helper import JobHelper
 from support import ROOT, VOLCANO, condition_of, eventually, name_of, node_of
 from test_cases import LiveCase
 
-pytestmark = pytest.mark.usefixtures("scheduler")
+pytestmark = pytest.mark.usefixtures("scheduler", "workloads")
 
 FOLDER = ROOT / "examples" / "eight-nodes"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jobs(plane):
-    with JobHelper(str(plane.kubeconfig)) as helper:
-        yield helper
 
 
 class Tour:

@@ -12,33 +12,23 @@ import sys
 
 import pytest
 from hopcluster.binaries import path_of
-from job_helper import JobHelper
 from support import LONG, ROOT
 
 FOLDER = ROOT.parent / "shared" / "cases"
 JUDGE = FOLDER / "check.py"
 # Named by the promise of the scheduling core; 1?? are all of them.
 MEANT = re.compile(r"(001|002|003|005|006|008|011|013|015|017|019|020|029|1\d\d)-")
-# A HyperNode's nodeCount is written by a controller that does not exist yet.
-NEEDS_CONTROLLER = "nodeCount("
 DAILY = re.compile(r"(001|005|011|015|020|104|109|113)-")
 
 pytestmark = [
     pytest.mark.skipif(not JUDGE.exists(), reason=f"no cases at {FOLDER}"),
-    pytest.mark.usefixtures("scheduler"),
+    pytest.mark.usefixtures("scheduler", "workloads"),
 ]
 
 
 def chosen():
     meant = [path for path in sorted(FOLDER.glob("*.yaml")) if MEANT.match(path.name)]
-    now = [path for path in meant if NEEDS_CONTROLLER not in path.read_text(encoding="utf-8")]
-    return [path for path in now if LONG or DAILY.match(path.name)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jobs(plane):
-    with JobHelper(str(plane.kubeconfig)) as helper:
-        yield helper
+    return [path for path in meant if LONG or DAILY.match(path.name)]
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in chosen()])

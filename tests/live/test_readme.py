@@ -65,7 +65,7 @@ def test_what_readme_says_works(person):
     assert said[0] == "./dev cluster up" and said[-1] == "./dev cluster down"
     person.export(person.dev_cluster("up", "--hopwise", str(HOPWISE)))
     kubectl = [line for line in said if line.startswith("kubectl")]
-    assert sum("apply" in line for line in kubectl) == 3
+    assert sum("apply" in line for line in kubectl) == 4
     for line in kubectl:
         if "podgroups" in line or "wide" in line:
             eventually(lambda: settled(person), what="gangs placed or told why they wait")
@@ -74,6 +74,9 @@ def test_what_readme_says_works(person):
     assert len(set(nodes)) == 4
     leaf_pair(nodes)
     assert len(nodes_of(person, "serving")) == 2
+    eventually(lambda: job_phase(person) == "Running", what="the Job runs")
+    workers = [node_of(p) for p in person.get("pods", "-l", "volcano.sh/job-name=train")["items"]]
+    assert len({int(name.removeprefix("node")) // 2 for name in workers}) == 1, workers
     group = person.get("podgroups.scheduling.volcano.sh", "too-wide")
     why = condition_of(group, "Unschedulable")
     assert why["reason"] == "NeverFits" and "3 pods in one leaf" in why["message"]
@@ -83,6 +86,10 @@ def test_what_readme_says_works(person):
 
 def nodes_of(person: Person, app: str) -> list[str]:
     return [node_of(pod) for pod in person.get("pods", "-l", f"app={app}")["items"]]
+
+
+def job_phase(person: Person) -> str:
+    return person.get("vcjob", "train")["status"].get("state", {}).get("phase", "")
 
 
 def settled(person: Person) -> bool:

@@ -40,6 +40,13 @@ def parser() -> argparse.ArgumentParser:
             help="for hopwise scheduler, as in --scheduler-flag=--log-level=debug; repeatable",
         )
         up.add_argument(
+            "--controller-flag",
+            action="append",
+            default=[],
+            metavar="FLAG",
+            help="for hopwise controller, likewise",
+        )
+        up.add_argument(
             "--kube-scheduler", action="store_true", help="with kube-scheduler beside Hopwise"
         )
         up.add_argument("--old-etcd", action="store_true", help="with Debian's etcd 3.4")

@@ -120,8 +120,16 @@ def serve(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
         say(f"{arguments.nodes} nodes made")
         if not arguments.no_scheduler:
             scheduler = cluster.hopwise(arguments.hopwise, *arguments.scheduler_flag)
-            scheduler.start()
-            scheduler.wait_ready()
+            controller = cluster.hopwise(
+                arguments.hopwise,
+                *arguments.controller_flag,
+                name="hopwise-controller",
+                command="controller",
+            )
+            for daemon in (scheduler, controller):
+                daemon.start()
+            for daemon in (scheduler, controller):
+                daemon.wait_ready()
             say("Hopwise ready")
         _write_state(folder, cluster)
         _watch(cluster, say)
@@ -242,6 +250,7 @@ def _what_to_try(state: dict[str, Any]) -> str:
     if "hopwise" in state:
         lines += [
             "kubectl apply -f examples/live/1-gang.yaml && kubectl get pods -o wide -w",
+            "kubectl apply -f examples/live/4-job.yaml && kubectl get vcjob",
             f"curl {state['hopwise']}/metrics",
         ]
     return "\n".join([*lines, "", "./dev cluster down ends it."])

@@ -196,11 +196,9 @@ readinessProbe:
 - controller
 {{ include "hopwise.daemonArgs" (dict "root" .root "component" .component "port" 8081) }}
 - --controller-configmap={{ .root.Release.Namespace }}/{{ include "hopwise.name" . }}-configmap
-{{- $names := .root.Values.scheduler.schedulerNames }}
-{{- if ne (join "," $names) "volcano,hopwise" }}
-{{- range $names }}
+- --default-queue={{ .root.Values.scheduler.defaultQueue }}
+{{- range .root.Values.scheduler.schedulerNames }}
 - --scheduler-name={{ . }}
-{{- end }}
 {{- end }}
 {{- end -}}
 
