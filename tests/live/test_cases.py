@@ -19,10 +19,11 @@ from support import HOPWISE, SOON_S, Object, User, condition_of, eventually, nam
 
 pytestmark = pytest.mark.usefixtures("scheduler", "workloads")
 
-# What makes sense live: no virtual time, no flags of the simulator, no other scheduler's pods, kinds
-# that are installed, and no step in which two hands race for a node (046).
+# What makes sense live: no virtual time, no flags of the simulator, no other scheduler's pods,
+# kinds that are installed, no step in which two hands race for a node (046), and nothing that the
+# CRDs refuse (003).
 CHOSEN = """
-001 003 004 006 008 010 011 016 017 018 019 022 026 028 031 033 036 039 045 048 050 054 057 059
+001 004 006 008 010 011 016 017 018 019 022 026 028 031 033 036 039 045 048 050 054 057 059
 061 073 075 078 084 092 110 111 130 145 147 152 154 155
 """.split()
 # A sample for every day; HOPWISE_LONG=1 runs all of the above.

@@ -71,6 +71,7 @@ PROGRAMS = tuple(
 ) + (
     Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "-s -w"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w"),
+    Program("helm", "helm", "helm.sh/helm/v3/cmd/helm", "-s -w"),
 )
 
 
