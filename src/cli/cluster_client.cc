@@ -28,6 +28,16 @@ void Complete(const kube::Resource& resource, Json& object) {
   json::Unset(object, {"metadata", "managedFields"});
 }
 
+// Of a list that the server calls invalid: all that a person wrote of it are the selectors.
+kube::ApiError AboutSelector(kube::ApiError error, const ListQuery& query) {
+  if (error.failure == kube::Failure::kInvalid && !(query.labels + query.fields).empty()) {
+    error.message += fmt::format(
+        "; the selector is \"{}\": write it as for kubectl, such as team=vision,stage!=test",
+        query.labels.empty() ? query.fields : query.labels);
+  }
+  return error;
+}
+
 std::string Place(const std::string& ns) { return ns.empty() ? "" : "in namespace " + ns; }
 
 // Of a 404: whether it is an object that is missing, and not its kind.
@@ -134,7 +144,7 @@ Answer<std::vector<Json>> ClusterClient::List(const kube::Resource& resource,
                   {kube::Method::kGet, "list", PagePath(resource, query, ""), "", "", place});
     }
     if (!page) {
-      return tl::unexpected(std::move(page.error()));
+      return tl::unexpected(AboutSelector(std::move(page.error()), query));
     }
     token = json::Text(*page, {"metadata", "continue"});
     const auto found = page->find("items");

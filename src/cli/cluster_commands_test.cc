@@ -214,7 +214,9 @@ TEST(JobRunCommand, CreatesTheJobsOfAFile) {
                                  "---\napiVersion: apps/v1\nkind: Deployment\n");
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(other.err, HasSubstr("<stdin>: document 1 (line 2): is a Deployment of apps/v1"));
-  EXPECT_EQ(api.Type({"job", "run", "-f", "-", "-r", "3"}, "hopwise", kJobFile).status, 2);
+  const Outcome both = api.Type({"job", "run", "-f", "-", "-r", "3"}, "hopwise", kJobFile);
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--replicas describes a job, and so does -f"));
   const std::string elsewhere = std::string(kJobFile).replace(
       std::string(kJobFile).find("{name: from-file}"), 17, "{name: a, namespace: other}");
   const Outcome mixed = api.Type({"job", "run", "-n", "ml", "-f", "-"}, "hopwise", elsewhere);

@@ -1,5 +1,6 @@
 #include "cli/job.h"
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -174,12 +175,28 @@ void AddName(CLI::App* command, std::string& name) {
   command->add_option("-N,--name,NAME", name, "The job's name")->required();
 }
 
+// A file says all of its jobs; a flag beside it would be lost. vcctl passes over it in silence.
+bool DescribedTwice(const JobRunOptions& options, const std::vector<CLI::Option*>& described,
+                    Io& io) {
+  if (options.file.empty() || options.tool == Tool::kVcctl) {
+    return false;
+  }
+  const auto given = std::ranges::find_if(
+      described, [](const CLI::Option* option) { return option->count() > 0; });
+  if (given == described.end()) {
+    return false;
+  }
+  Complain(io, fmt::format("job run: {} describes a job, and so does -f; leave one of them out",
+                           (*given)->get_name()));
+  return true;
+}
+
 void AddRun(CLI::App& job, Tool tool, Commands& commands) {
   CLI::App* command = job.add_subcommand("run", "Create a job of flags or of a file");
   command->footer(kRunHelp);
   const auto options = std::make_shared<JobRunOptions>();
   options->tool = tool;
-  std::vector<CLI::Option*> described = {
+  const std::vector<CLI::Option*> described = {
       command->add_option("-N,--name,NAME", options->name, "The job's name"),
       command->add_option("-i,--image", options->image, "Image; default busybox"),
       command->add_option("-m,--min", options->min, "Pods that must start together; default 1"),
@@ -189,17 +206,15 @@ void AddRun(CLI::App& job, Tool tool, Commands& commands) {
       command->add_option("-L,--limits", options->limits,
                           "Limits of a pod; default cpu=1000m,memory=100Mi"),
       command->add_option("-S,--scheduler", options->scheduler, "schedulerName; default volcano")};
-  CLI::Option* file = command->add_option(
-      "-f,--filename", options->file, "Jobs to create as they stand there; - is standard input");
-  if (tool == Tool::kHopwise) {  // vcctl passes over them in silence
-    for (CLI::Option* option : described) {
-      file->excludes(option);
-    }
-  }
+  command->add_option("-f,--filename", options->file,
+                      "Jobs as they stand there, in place of the flags above; - is standard input");
   AddNamespaceFlag(command, tool, options->cluster);
   AddOutputFlag(command, options->output, false);
   AddClusterFlags(command, tool, options->cluster);
-  commands.push_back({command, [options](Io& io) { return JobRun(*options, io); }});
+  commands.push_back({command, [options, described](Io& io) {
+                        return DescribedTwice(*options, described, io) ? kUnusable
+                                                                       : JobRun(*options, io);
+                      }});
 }
 
 void AddList(CLI::App& job, Tool tool, Commands& commands) {
