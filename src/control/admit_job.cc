@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "control/admission_rules.h"
+#include "control/job_plugins.h"
 #include "control/vcjob.h"
 
 namespace hopwise::control {
@@ -16,8 +17,6 @@ namespace {
 // Volcano checks a pod's name as a label.
 constexpr size_t kLongestPodName = 63;
 
-constexpr std::array<std::string_view, 8> kPlugins = {"env", "hcclrank", "mpi", "pytorch",
-                                                      "ray", "ssh",      "svc", "tensorflow"};
 // Those that users may name; others are the controllers' own.
 constexpr std::array<std::string_view, 8> kActions = {
     "AbortJob",         "RestartJob",   "RestartTask", "RestartPod",
@@ -196,11 +195,19 @@ void CheckVolumes(const Json& job, const std::string& prefix, Findings& findings
 void CheckPlugins(const Json& job, const std::string& prefix, Findings& findings) {
   const Json* plugins = Get(job, {"spec", "plugins"});
   if (plugins == nullptr || !plugins->is_object()) return;
+  const std::vector<std::string> known = PluginNames();
+  bool all_known = true;
   for (const auto& [name, arguments] : plugins->items()) {
-    if (!Holds(kPlugins, name)) {
-      findings.Refuse(
-          fmt::format("{}spec.plugins[{}]", prefix, name),
-          fmt::format("there is no such plugin; there are {}", fmt::join(kPlugins, ", ")));
+    if (std::ranges::find(known, name) == known.end()) {
+      all_known = false;
+      findings.Refuse(fmt::format("{}spec.plugins[{}]", prefix, name),
+                      fmt::format("there is no such plugin; there are {}", fmt::join(known, ", ")));
+    }
+  }
+  // Volcano takes a job whose plugins cannot work.
+  if (all_known) {
+    for (const std::string& problem : PluginProblems(job)) {
+      findings.Warn(prefix + "spec.plugins", problem);
     }
   }
 }

@@ -7,7 +7,7 @@
 namespace hopwise::control {
 namespace {
 
-constexpr std::string_view kOpenState = "Open", kClosing = "Closing", kClosed = "Closed";
+constexpr std::string_view kOpen = "Open", kClosing = "Closing", kClosed = "Closed";
 
 bool HasPodGroups(const Store& store, const std::string& queue) {
   bool any = false;
