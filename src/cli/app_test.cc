@@ -255,6 +255,24 @@ TEST(TopologyTree, ShowsFreeAndTotalOfTheExtendedResource) {
               HasSubstr("   |- leaf-a   1 (leaf)    2       8/8"));
 }
 
+TEST(TopologyTree, HasAFormForPrograms) {
+  const Result<json::Json> report =
+      json::ParseJson(Type({"topology", "tree", "-", "-o", "json"}, kCluster).out);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(json::Text(*report, {"resource"}), "nvidia.com/gpu");
+  const json::Json& domains = json::List(json::List(*report, {"trees"})[0], {"domains"});
+  ASSERT_EQ(domains.size(), 4U);
+  EXPECT_EQ(json::Text(domains[1], {"name"}), "spine");
+  EXPECT_EQ(json::Text(domains[3], {"name"}), "leaf-b");
+  EXPECT_EQ(json::Text(domains[3], {"parent"}), "spine");
+  EXPECT_EQ(json::Text(domains[3], {"free"}), "8");
+  EXPECT_EQ(json::Text(domains[3], {"total"}), "16");
+  EXPECT_EQ(json::Number(domains[3], {"tier"}, 0), 1);
+  EXPECT_EQ(json::Dump(domains[3]["nodes"]), R"(["b1","b2"])");
+  EXPECT_THAT(Type({"topology", "check", "-", "-o", "yaml"}, kCluster).out,
+              HasSubstr("hyperNodes: 3\n"));
+}
+
 TEST(TopologyCheck, ListsFaultsAndFailsWhenOneIsolates) {
   const Outcome fine = Type({"topology", "check", "-"}, kCluster);
   EXPECT_EQ(fine.status, 0);

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster_load.h"
+#include "cli/output.h"
 #include "cli/table.h"
-#include "cli/yaml.h"
 #include "cluster/state.h"
 #include "sim/load.h"
 #include "sim/report.h"
@@ -38,15 +39,11 @@ std::string NumberOr(const Json& object, json::Path path, const std::string& fal
   return value != nullptr && value->is_number() ? json::Dump(*value) : fallback;
 }
 
-std::string TextOr(const Json& object, json::Path path, const std::string& fallback) {
-  const std::string text = json::Text(object, path);
-  return text.empty() ? fallback : text;
-}
-
 using Row = std::function<std::vector<std::string>(const sim::Key&, const Json&)>;
 
 struct Kind {
-  std::string_view group, kind, plural;
+  std::string_view group, kind;
+  kube::Resource resource;
   std::vector<std::string_view> names;
   std::vector<std::string> headers;
 };
@@ -55,18 +52,22 @@ const std::vector<Kind>& Kinds() {
   static const std::vector<Kind> kKinds = {
       {sim::kVolcanoTopology,
        "HyperNode",
-       "hypernodes",
+       kube::kHyperNodes,
        {"hypernodes", "hypernode", "hn"},
        {"NAME", "TIER", "TIERNAME", "NODECOUNT", "AGE"}},
-      {"", "Node", "nodes", {"nodes", "node", "no"}, {"NAME", "STATUS", "PODS", "DOMAIN", "AGE"}},
+      {"",
+       "Node",
+       kube::kNodes,
+       {"nodes", "node", "no"},
+       {"NAME", "STATUS", "PODS", "DOMAIN", "AGE"}},
       {sim::kVolcanoScheduling,
        "PodGroup",
-       "podgroups",
+       kube::kPodGroups,
        {"podgroups", "podgroup", "pg"},
        {"NAMESPACE", "NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"}},
       {sim::kVolcanoScheduling,
        "Queue",
-       "queues",
+       kube::kQueues,
        {"queues", "queue", "q"},
        {"NAME", "PARENT", "STATE", "WEIGHT", "AGE"}},
   };
@@ -145,19 +146,12 @@ void Print(const GetOptions& options, const Kind& kind, Loaded& loaded, Io& io) 
   std::sort(keys.begin(), keys.end(), [](const sim::Key& a, const sim::Key& b) {
     return a.ns != b.ns ? a.ns < b.ns : sim::NaturalLess(a.name, b.name);
   });
-  if (options.output == "json" || options.output == "yaml") {
-    Json list = {{"apiVersion", "v1"}, {"kind", "List"}, {"items", Json::array()}};
+  if (IsMachine(options.output)) {
+    std::vector<Json> objects;
     for (const sim::Key& key : keys) {
-      list["items"].push_back(*loaded.store.FindObject(key));
+      objects.push_back(*loaded.store.FindObject(key));
     }
-    io.out << (options.output == "json" ? json::Dump(list, 2) + "\n" : ToYaml(list));
-    return;
-  }
-  if (options.output == "name") {
-    for (const sim::Key& key : keys) {
-      io.out << kind.names[1] << (kind.group.empty() ? "" : ".") << kind.group << "/" << key.name
-             << "\n";
-    }
+    PrintList(io, options.output, SingularName(kind.resource), objects);
     return;
   }
   if (keys.empty()) {
@@ -171,6 +165,70 @@ void Print(const GetOptions& options, const Kind& kind, Loaded& loaded, Io& io) 
   io.out << table.ToString(io.out_is_terminal);
 }
 
+int Show(const GetOptions& options, const Kind& kind, const sim::Manifest& manifest, Io& io) {
+  Loaded loaded;
+  for (const sim::ManifestObject& item : manifest.objects) {
+    if (std::string created = json::Text(item.object, {"metadata", "creationTimestamp"});
+        !created.empty()) {
+      loaded.created[item.key] = std::move(created);
+    }
+  }
+  LoadState(manifest, loaded.store, loaded.state);
+  Print(options, kind, loaded, io);
+  return kOk;
+}
+
+// The kind, and what its rows need besides: the counts of HyperNodes come from nodes, the domains
+// of nodes from HyperNodes, their pods from pods.
+std::vector<WantedKind> WantedOf(const GetOptions& options, const Kind& kind,
+                                 const ClusterClient& client) {
+  std::vector<WantedKind> wanted = {
+      {kind.resource,
+       {kind.resource.namespaced ? client.list_ns() : "", options.labels, ""},
+       false}};
+  // Of a part of the HyperNodes nothing could be counted: then the status, as the controller wrote
+  // it, counts.
+  if (kind.kind == "HyperNode" && options.labels.empty()) {
+    wanted.push_back({kube::kNodes, {}, true});
+  }
+  if (kind.kind == "Node") {
+    wanted.push_back({kube::kHyperNodes, {}, true});
+    wanted.push_back({kube::kPods, {}, true});
+  }
+  return wanted;
+}
+
+int GetFromCluster(const GetOptions& options, const Kind& kind, Io& io) {
+  Result<ClusterClient> client = ClusterClient::Connect(options.cluster, io);
+  if (!client) {
+    Complain(io, client.error().message);
+    return kUnusable;
+  }
+  if (IsMachine(options.output)) {
+    const Answer<std::vector<Json>> found =
+        client->List(kind.resource, WantedOf(options, kind, *client).front().query);
+    if (!found) {
+      return Refused(io, found.error());
+    }
+    PrintList(io, options.output, SingularName(kind.resource), *found);
+    return kOk;
+  }
+  int status = kUnusable;
+  const Result<sim::Manifest> manifest =
+      LoadCluster(*client, WantedOf(options, kind, *client), io, status);
+  if (!manifest) {
+    return status;
+  }
+  const bool none = std::ranges::none_of(manifest->objects, [&](const sim::ManifestObject& item) {
+    return item.key.kind == kind.kind && item.key.group == kind.group;
+  });
+  if (none && kind.resource.namespaced) {
+    return NothingFound(io, Tool::kHopwise, *client);
+  }
+  Accept(io, *manifest, true, true);
+  return Show(options, kind, *manifest, io);
+}
+
 }  // namespace
 
 int Get(const GetOptions& options, Io& io) {
@@ -181,6 +239,9 @@ int Get(const GetOptions& options, Io& io) {
                      options.resource));
     return kUnusable;
   }
+  if (options.files.empty()) {
+    return GetFromCluster(options, *kind, io);
+  }
   const Result<sim::Manifest> manifest = LoadFiles(io, options.files);
   if (!manifest) {
     Complain(io, manifest.error().message);
@@ -189,16 +250,7 @@ int Get(const GetOptions& options, Io& io) {
   if (!Accept(io, *manifest, options.keep_going, options.quiet)) {
     return kUnusable;
   }
-  Loaded loaded;
-  for (const sim::ManifestObject& item : manifest->objects) {
-    if (std::string created = json::Text(item.object, {"metadata", "creationTimestamp"});
-        !created.empty()) {
-      loaded.created[item.key] = std::move(created);
-    }
-  }
-  LoadState(*manifest, loaded.store, loaded.state);
-  Print(options, *kind, loaded, io);
-  return kOk;
+  return Show(options, *kind, *manifest, io);
 }
 
 }  // namespace hopwise::cli

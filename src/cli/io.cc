@@ -69,36 +69,15 @@ Result<std::string> ReadAll(std::istream& in, const std::string& path) {
 }
 
 Status Load(Io& io, const std::string& path, sim::Manifest& manifest) {
-  if (path == "-") {
-    const Result<std::string> text = ReadAll(io.in, "<stdin>");
-    if (!text) {
-      return tl::unexpected(text.error());
-    }
-    sim::AddManifest("<stdin>", *text, manifest);
-    return {};
+  const Result<std::vector<Source>> sources = ReadSources(io, path);
+  if (!sources) {
+    return tl::unexpected(sources.error());
   }
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) {
-    const Result<std::string> text = ReadFile(path);
-    if (!text) {
-      return tl::unexpected(text.error());
-    }
-    sim::AddManifest(path, *text, manifest);
-    return {};
-  }
-  const Result<std::vector<std::string>> files = FilesIn(path);
-  if (!files) {
-    return tl::unexpected(files.error());
-  }
-  if (files->empty()) {
+  if (sources->empty()) {
     manifest.warnings.push_back(path + ": no *.yaml, *.yml or *.json in this directory");
   }
-  for (const std::string& file : *files) {
-    const Result<std::string> text = ReadFile(file);
-    if (!text) {
-      return tl::unexpected(text.error());
-    }
-    sim::AddManifest(file, *text, manifest);
+  for (const Source& source : *sources) {
+    sim::AddManifest(source.name, source.text, manifest);
   }
   return {};
 }
@@ -117,6 +96,28 @@ Result<std::string> ReadFile(const std::string& path) {
     return tl::unexpected(SystemError(path));
   }
   return ReadAll(file, path);
+}
+
+Result<std::vector<Source>> ReadSources(Io& io, const std::string& path) {
+  std::vector<std::string> files = {path};
+  std::error_code ignored;
+  if (path != "-" && fs::is_directory(path, ignored)) {
+    Result<std::vector<std::string>> found = FilesIn(path);
+    if (!found) {
+      return tl::unexpected(found.error());
+    }
+    files = *std::move(found);
+  }
+  std::vector<Source> sources;
+  for (const std::string& file : files) {
+    const bool stdin_meant = path == "-";
+    Result<std::string> text = stdin_meant ? ReadAll(io.in, "<stdin>") : ReadFile(file);
+    if (!text) {
+      return tl::unexpected(text.error());
+    }
+    sources.push_back({stdin_meant ? "<stdin>" : file, *std::move(text)});
+  }
+  return sources;
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {

@@ -113,6 +113,9 @@ int RunWith(Words& words, Io& io) {
 
 }  // namespace
 
+std::span<const char* const> IgnoredSchedulerFlags() { return kIgnoredFlags; }
+std::span<const char* const> RefusedSchedulerFlags() { return kRefusedFlags; }
+
 std::function<int(Io&)> AddScheduler(CLI::App& app) {
   CLI::App* command = app.add_subcommand("scheduler", "Schedule a real cluster");
   command->footer(kSchedulerHelp);

@@ -5,14 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "cli/cluster_flags.h"
 #include "cli/io.h"
 
 namespace hopwise::cli {
 
 struct TopologyOptions {
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // none: the cluster
+  ClusterFlags cluster;
   std::string resource;  // tree; "": the extended resource most nodes have, else cpu
   bool ascii = false;    // tree: no line-drawing characters
+  std::string output;    // "", wide (all members of each domain), json, yaml
   bool keep_going = false, quiet = false;
 };
 

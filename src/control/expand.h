@@ -16,6 +16,8 @@ inline constexpr std::string_view kRunTimeKey = "hopwise.dev/run-time";
 inline constexpr std::string_view kSimulateKey = "hopwise.dev/simulate";
 inline constexpr std::string_view kTopologyModeKey = "volcano.sh/network-topology-mode";
 inline constexpr std::string_view kTopologyTierKey = "volcano.sh/network-topology-highest-tier";
+// The queue above all others.
+inline constexpr std::string_view kRootQueue = "root";
 inline constexpr std::string_view kQueueNameKey = "scheduling.volcano.sh/queue-name";
 // Digits only, and few enough for an int.
 bool IsCount(std::string_view text);

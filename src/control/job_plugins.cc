@@ -449,6 +449,14 @@ Json HeadService(const Json& job, const Flags& flags) {
 
 }  // namespace
 
+std::vector<std::string> PluginNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, flags] : KnownPlugins()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 std::string SshSecretName(const Json& job) { return Name(job) + "-ssh"; }
 
 std::string SshConfigOf(const Json& job, const std::vector<VcTask>& tasks) {

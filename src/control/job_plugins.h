@@ -19,6 +19,8 @@ struct SshKeys {
   std::string private_key, public_key;
 };
 
+// Those that there are, in alphabetical order.
+std::vector<std::string> PluginNames();
 // What the job's plugins say that cannot be followed, each a sentence: an unknown plugin or flag, a
 // task that is not there. "" objects to nothing.
 std::vector<std::string> PluginProblems(const Json& job);

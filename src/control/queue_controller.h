@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "control/expand.h"
 #include "control/store.h"
 #include "control/writes.h"
 
 namespace hopwise::control {
 
-inline constexpr std::string_view kRootQueue = "root";
 inline constexpr std::string_view kClosedByParent = "volcano.sh/closed-by-parent";
 
 Key QueueKey(std::string_view name);

@@ -182,6 +182,12 @@ HttpRequest RequestOf(MHD_Connection* connection, const char* path, const char* 
   return request;
 }
 
+// How long the connection may lie idle from here on.
+void SetIdleTimeout(MHD_Connection* connection, int seconds) {
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                            static_cast<unsigned>(std::max(seconds, 1)));
+}
+
 void FreeBody(void* body) { delete static_cast<std::string*>(body); }
 
 // Hands the answer to the library. `extra` is one more header, if any.
@@ -249,9 +255,49 @@ HttpResponse Ask(const Handler& handler, const HttpRequest& request) {
 
 // What belongs to one TLS connection. It holds the pair that its handshake was given.
 struct Peer {
-  TlsFiles& files;
+  TlsSource& source;
+  int fd = -1;
+  bool begun = false;  // the first bytes have come
   std::shared_ptr<TlsPair> pair;
 };
+
+// A handshake begins with a byte of 22, a request with its method.
+bool IsPlainHttp(const unsigned char* data, ssize_t size) {
+  return size > 0 && data[0] >= 'A' && data[0] <= 'Z';
+}
+
+// The answer is short enough for any socket's buffer, and what the client has sent is taken in, so
+// that closing the connection does not take the answer away from it.
+void AnswerInPlain(int fd) {
+  constexpr std::string_view kAnswer =
+      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+      "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 49\r\n\r\n"
+      "This port speaks HTTPS only: use an https:// URL\n";
+  constexpr int kMostReads = 64;
+  std::array<char, 4096> rest{};
+  for (int i = 0; i < kMostReads && recv(fd, rest.data(), rest.size(), MSG_DONTWAIT) > 0; ++i) {
+  }
+  [[maybe_unused]] const ssize_t sent =
+      send(fd, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(fd, SHUT_WR);
+}
+
+ssize_t Pull(gnutls_transport_ptr_t from, void* data, size_t size) {
+  auto& peer = *static_cast<Peer*>(from);
+  const ssize_t received = recv(peer.fd, data, size, 0);
+  if (received > 0 && !std::exchange(peer.begun, true) &&
+      IsPlainHttp(static_cast<const unsigned char*>(data), received)) {
+    AnswerInPlain(peer.fd);
+    return 0;  // as if the client had left
+  }
+  return received;
+}
+
+int AwaitPull(gnutls_transport_ptr_t from, unsigned limit_ms) {
+  const int fd = static_cast<Peer*>(from)->fd;
+  return gnutls_system_recv_timeout(reinterpret_cast<gnutls_transport_ptr_t>(intptr_t{fd}),
+                                    limit_ms);
+}
 
 int HandOutPair(gnutls_session_t session, const gnutls_datum_t* /*authorities*/, int /*count*/,
                 const gnutls_pk_algorithm_t* /*algorithms*/, int /*algorithm_count*/,
@@ -261,9 +307,12 @@ int HandOutPair(gnutls_session_t session, const gnutls_datum_t* /*authorities*/,
     return GNUTLS_E_INTERNAL_ERROR;
   }
   try {
-    peer->pair = peer->files.Current(rt::MonotonicNow());
+    peer->pair = peer->source.Current(rt::MonotonicNow());
   } catch (...) {
     return GNUTLS_E_MEMORY_ERROR;
+  }
+  if (peer->pair == nullptr) {
+    return GNUTLS_E_NO_CERTIFICATE_FOUND;
   }
   *chain = peer->pair->chain.data();
   *chain_size = static_cast<unsigned>(peer->pair->chain.size());
@@ -314,7 +363,7 @@ struct HttpServer::Impl {
 
   ServerOptions options;
   std::map<std::string, Handler, std::less<>> routes;
-  std::unique_ptr<TlsFiles> tls;
+  std::shared_ptr<TlsSource> tls;
   std::string client_ca;
   MHD_Daemon* daemon = nullptr;
   std::string place;
@@ -355,6 +404,9 @@ MHD_Result HttpServer::Impl::Begin(MHD_Connection* connection, const char* path,
     const std::lock_guard lock(mutex);
     ++open_exchanges;
     *exchange = made.release();
+  }
+  if (options.keep_alive_s > 0) {
+    SetIdleTimeout(connection, options.idle_timeout_s);
   }
   // After an answer that comes before the body the library closes the connection, body unread.
   const bool close = draining;
@@ -417,14 +469,17 @@ MHD_Result HttpServer::Impl::OnRequest(void* cls, MHD_Connection* connection, co
   }
 }
 
-void HttpServer::Impl::OnCompleted(void* cls, MHD_Connection* /*connection*/, void** exchange,
-                                   MHD_RequestTerminationCode /*why*/) {
+void HttpServer::Impl::OnCompleted(void* cls, MHD_Connection* connection, void** exchange,
+                                   MHD_RequestTerminationCode why) {
   if (*exchange == nullptr) {
     return;
   }
   auto& self = *static_cast<Impl*>(cls);
   delete static_cast<Exchange*>(*exchange);
   *exchange = nullptr;
+  if (self.options.keep_alive_s > 0 && why == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+    SetIdleTimeout(connection, self.options.keep_alive_s);
+  }
   const std::lock_guard lock(self.mutex);
   if (--self.open_exchanges == 0) {
     self.ended.notify_all();
@@ -444,7 +499,15 @@ void HttpServer::Impl::OnConnection(void* cls, MHD_Connection* connection, void*
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
   HOPWISE_CHECK(info != nullptr && info->tls_session != nullptr);
   auto* session = static_cast<gnutls_session_t>(info->tls_session);
-  *peer = new Peer{*self.tls, nullptr};
+  const MHD_ConnectionInfo* socket =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  HOPWISE_CHECK(socket != nullptr);
+  auto* made = new Peer{*self.tls, socket->connect_fd, false, nullptr};
+  *peer = made;
+  gnutls_transport_set_ptr2(session, made,
+                            reinterpret_cast<gnutls_transport_ptr_t>(intptr_t{socket->connect_fd}));
+  gnutls_transport_set_pull_function(session, &Pull);
+  gnutls_transport_set_pull_timeout_function(session, &AwaitPull);
   // The library uses this pointer for pre-shared keys, which we do not.
   gnutls_session_set_ptr(session, *peer);
   if (!self.client_ca.empty()) {
@@ -472,18 +535,23 @@ Status HttpServer::Impl::ReadTlsFiles() {
     return Invalid(fmt::format("TLS on {} needs a certificate and a key; only {} is given",
                                o.address, o.cert_file.empty() ? o.key_file : o.cert_file));
   }
-  if (o.cert_file.empty()) {
+  if (o.tls != nullptr) {
+    HOPWISE_CHECK(o.cert_file.empty());
+    tls = o.tls;
+  } else if (o.cert_file.empty()) {
     return o.client_ca_file.empty()
                ? Status()
                : Invalid(fmt::format("the client CA {} on {} needs a certificate and a key of the "
                                      "server",
                                      o.client_ca_file, o.address));
   }
-  auto files = TlsFiles::Open(o.cert_file, o.key_file);
-  if (!files) {
-    return tl::unexpected(files.error());
+  if (tls == nullptr) {
+    auto files = TlsFiles::Open(o.cert_file, o.key_file);
+    if (!files) {
+      return tl::unexpected(files.error());
+    }
+    tls = std::move(*files);
   }
-  tls = std::move(*files);
   if (o.client_ca_file.empty()) {
     return {};
   }

@@ -1,7 +1,7 @@
 // A small HTTP(S) server: a table of paths, a handler for each, limits and time-outs.
 //
 // Handlers run on the server's own threads, several at once. TLS certificates are read again when
-// their files change.
+// their files change. Who speaks plain HTTP to a TLS port is told so.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,8 @@
 #include "base/result.h"
 
 namespace hopwise::server {
+
+class TlsSource;
 
 struct HttpRequest {
   std::string method;  // "GET", "HEAD", "POST"
@@ -34,11 +36,13 @@ using Handler = std::function<HttpResponse(const HttpRequest&)>;
 struct ServerOptions {
   std::string address;              // ":8080", "127.0.0.1:0", "[::1]:8080"; port 0: a free one
   std::string cert_file, key_file;  // both: TLS
+  std::shared_ptr<TlsSource> tls;   // in place of the files; see tls_pair.h
   std::string client_ca_file;       // with TLS: only clients with a certificate of this CA
   size_t threads = 2;
   size_t most_connections = 256;  // so that probes get through beside clients that are stuck
   size_t most_body = size_t{8} << 20U;
   int idle_timeout_s = 10;
+  int keep_alive_s = 0;  // between two requests of a connection; 0: the same
 };
 
 class HttpServer {

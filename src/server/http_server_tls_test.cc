@@ -239,13 +239,40 @@ TEST_F(TlsTest, VersionsBefore12AreRefused) {
   }
 }
 
-TEST_F(TlsTest, PlainTextIsNotServed) {
+TEST_F(TlsTest, WhoSpeaksPlainHttpIsToldSoAndDisturbsNobody) {
+  Start();
+  for (const std::string& request :
+       {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+        "POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + std::string(100000, 'x')}) {
+    Wire wire(server_->port());
+    ASSERT_TRUE(wire.Send(request));
+    EXPECT_THAT(wire.ReadToClose(),
+                testing::AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("speaks HTTPS only")));
+    EXPECT_TRUE(wire.closed());
+  }
+  EXPECT_EQ(Get().body, "ok");
+}
+
+TEST_F(TlsTest, WhatIsNeitherTlsNorHttpIsClosed) {
   Start();
   Wire wire(server_->port());
-  ASSERT_TRUE(wire.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  ASSERT_TRUE(wire.Send(std::string(64, '\x01')));
   EXPECT_THAT(wire.ReadToClose(), testing::Not(HasSubstr("HTTP")));
   EXPECT_TRUE(wire.closed());
   EXPECT_EQ(Get().body, "ok");
+}
+
+TEST_F(TlsTest, APairThatIsGivenIsPresentedUntilTheNext) {
+  const auto given = std::make_shared<TlsGiven>();
+  options_.cert_file = options_.key_file = "";
+  options_.tls = given;
+  Start();
+  EXPECT_NE(Get().code, CURLE_OK) << "nothing was given yet";
+  given->Set(*MakePair(first_.Cert(), first_.Key(), "cert", "key"));
+  EXPECT_EQ(Get().body, "ok");
+  EXPECT_EQ(Greet(server_->port()).serial, 10);
+  given->Set(*MakePair(second_.Cert(), second_.Key(), "cert", "key"));
+  EXPECT_EQ(Greet(server_->port()).serial, 20);
 }
 
 TEST_F(TlsTest, AClientThatNeverGreetsIsLeftAfterTheIdleTime) {

@@ -60,8 +60,20 @@ Result<std::shared_ptr<TlsPair>> ReadPair(const std::string& cert_file,
   if (!key_text) {
     return tl::unexpected(key_text.error());
   }
-  const gnutls_datum_t cert = Datum(*cert_text);
-  const gnutls_datum_t key = Datum(*key_text);
+  return MakePair(std::move(*cert_text), std::move(*key_text), cert_file, key_file);
+}
+
+}  // namespace
+
+Result<std::string> ReadSmallFile(const std::string& path) {
+  return rt::ReadSmallFile(path, kLargestFile);
+}
+
+Result<std::shared_ptr<TlsPair>> MakePair(std::string cert_text, std::string key_text,
+                                          const std::string& cert_name,
+                                          const std::string& key_name) {
+  const gnutls_datum_t cert = Datum(cert_text);
+  const gnutls_datum_t key = Datum(key_text);
   auto pair = std::make_shared<TlsPair>();
 
   std::array<gnutls_pcert_st, kLongestChain> chain{};
@@ -71,7 +83,7 @@ Result<std::shared_ptr<TlsPair>> ReadPair(const std::string& cert_file,
     return Invalid(
         fmt::format("{} is not a certificate in PEM form, with its chain of at most {}: "
                     "{}",
-                    cert_file, kLongestChain, gnutls_strerror(rc)));
+                    cert_name, kLongestChain, gnutls_strerror(rc)));
   }
   pair->chain.assign(chain.begin(), chain.begin() + count);
 
@@ -81,20 +93,24 @@ Result<std::shared_ptr<TlsPair>> ReadPair(const std::string& cert_file,
   }
   if (rc < 0) {
     return Invalid(fmt::format("{} is not a private key in PEM form without a password: {}",
-                               key_file, gnutls_strerror(rc)));
+                               key_name, gnutls_strerror(rc)));
   }
   rc = Match(cert, key);
   if (rc < 0) {
-    return Invalid(fmt::format("{} is not the key of the certificate in {}: {}", key_file,
-                               cert_file, gnutls_strerror(rc)));
+    return Invalid(fmt::format("{} is not the key of the certificate in {}: {}", key_name,
+                               cert_name, gnutls_strerror(rc)));
   }
   return pair;
 }
 
-}  // namespace
+void TlsGiven::Set(std::shared_ptr<TlsPair> pair) {
+  const std::lock_guard lock(mutex_);
+  pair_ = std::move(pair);
+}
 
-Result<std::string> ReadSmallFile(const std::string& path) {
-  return rt::ReadSmallFile(path, kLargestFile);
+std::shared_ptr<TlsPair> TlsGiven::Current(Time /*now*/) {
+  const std::lock_guard lock(mutex_);
+  return pair_;
 }
 
 TlsPair::~TlsPair() {

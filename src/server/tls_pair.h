@@ -1,6 +1,7 @@
-// The certificate and key that a TLS server presents, read again when their files change.
+// The certificate and key that a TLS server presents: of files, read again when these change, or
+// given to it.
 //
-// A pair that was handed out stays good for as long as it is held, whatever becomes of the files.
+// A pair that was handed out stays good for as long as it is held, whatever comes after it.
 #pragma once
 
 #include <memory>
@@ -28,14 +29,38 @@ struct TlsPair {
   gnutls_privkey_t key = nullptr;
 };
 
-class TlsFiles {
+// Of PEM texts. `cert_name` and `key_name` are what errors call them.
+Result<std::shared_ptr<TlsPair>> MakePair(std::string cert_text, std::string key_text,
+                                          const std::string& cert_name,
+                                          const std::string& key_name);
+
+class TlsSource {
+ public:
+  virtual ~TlsSource() = default;
+  // The pair to use at `now`, a time of the monotonic clock; null when there is none (yet). From
+  // any thread.
+  virtual std::shared_ptr<TlsPair> Current(Time now) = 0;
+};
+
+// A pair that whoever has it sets.
+class TlsGiven final : public TlsSource {
+ public:
+  void Set(std::shared_ptr<TlsPair> pair);
+  std::shared_ptr<TlsPair> Current(Time now) override;
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<TlsPair> pair_;
+};
+
+class TlsFiles final : public TlsSource {
  public:
   // Reads both files. The error names the one that is at fault.
   static Result<std::unique_ptr<TlsFiles>> Open(std::string cert_file, std::string key_file);
 
-  // The pair to use at `now`, a time of the monotonic clock. Looks at the files at most once a
-  // second; what cannot be used is logged once and the pair before it stays. From any thread.
-  std::shared_ptr<TlsPair> Current(Time now);
+  // Looks at the files at most once a second; what cannot be used is logged once and the pair
+  // before it stays.
+  std::shared_ptr<TlsPair> Current(Time now) override;
 
  private:
   TlsFiles(std::string cert_file, std::string key_file)
