@@ -110,7 +110,7 @@ Runs hopwise scheduler beside a Kubernetes cluster, on a machine of its own or
 on one of the control plane. It starts once /etc/hopwise/scheduler.kubeconfig
 is there.")
 set(CPACK_DEBIAN_CONTROLLER_DESCRIPTION "gang scheduler for Kubernetes - service of the controller
-Runs hopwise controller, which keeps the topology that the scheduler goes by:
-of node labels, or of what UFM tells. It starts once
-/etc/hopwise/controller.kubeconfig is there.")
+Runs hopwise controller, which makes the pods of jobs, the groups of other
+workloads, and the topology that the scheduler goes by: of node labels, or of
+what UFM tells. It starts once /etc/hopwise/controller.kubeconfig is there.")
 include(CPack)
