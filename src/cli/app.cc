@@ -15,6 +15,7 @@
 #include "cli/scheduler.h"
 #include "cli/simulate.h"
 #include "cli/topology.h"
+#include "cli/webhook.h"
 
 namespace hopwise::cli {
 namespace {
@@ -160,6 +161,7 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   AddGet(app, options.get);
   const std::function<int(Io&)> scheduler = AddScheduler(app);
   const std::function<int(Io&)> controller = AddController(app);
+  const std::function<int(Io&)> webhook = AddWebhook(app);
   std::string conf;
   CLI::App* config_check = AddConfigCheck(app, conf);
   CLI::App* version = app.add_subcommand("version", "Print the version");
@@ -184,6 +186,9 @@ int Dispatch(CLI::App& app, const std::vector<std::string>& args, Io& io) {
   }
   if (app.got_subcommand("scheduler")) {
     return scheduler(io);
+  }
+  if (app.got_subcommand("webhook")) {
+    return webhook(io);
   }
   if (config_check->parsed()) {
     return ConfigCheck(conf, io);

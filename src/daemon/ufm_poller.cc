@@ -13,7 +13,6 @@
 namespace hopwise::daemon {
 namespace {
 
-constexpr kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
 constexpr const char* kPortsPath = "/ufmRest/resources/ports";
 constexpr size_t kMostCaBytes = size_t{1} << 20U;
 
@@ -65,7 +64,7 @@ void UfmPoller::AskAgain(Duration pause) {
 void UfmPoller::AskSecret() {
   timer_ = 0;
   kube::Request request;
-  request.path = kube::ObjectPath(kSecrets, settings_.secret.ns, settings_.secret.name);
+  request.path = kube::ObjectPath(kube::kSecrets, settings_.secret.ns, settings_.secret.name);
   api_.Send(std::move(request), lifeline_.Guard([this](kube::Response&& response) {
     TakeSecret(std::move(response));
   }));
@@ -73,7 +72,8 @@ void UfmPoller::AskSecret() {
 
 void UfmPoller::TakeSecret(kube::Response&& response) {
   const std::string name = settings_.secret.ns + "/" + settings_.secret.name;
-  if (const kube::ApiError error = kube::ErrorOf(response, "get", kSecrets, name); !error.ok()) {
+  if (const kube::ApiError error = kube::ErrorOf(response, "get", kube::kSecrets, name);
+      !error.ok()) {
     Fail("NoSecret", error.message);
     return;
   }

@@ -19,6 +19,8 @@ struct Resource {
 inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
 inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
+inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
+inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr Resource kEvents{"", "v1", "events", "Event"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                            "PriorityClass", false};
@@ -29,6 +31,13 @@ inline constexpr Resource kPluginPodGroups{"scheduling.x-k8s.io", "v1alpha1", "p
 inline constexpr Resource kQueues{"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false};
 inline constexpr Resource kHyperNodes{"topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode",
                                       false};
+
+inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
+                                            "mutatingwebhookconfigurations",
+                                            "MutatingWebhookConfiguration", false};
+inline constexpr Resource kValidatingWebhooks{"admissionregistration.k8s.io", "v1",
+                                              "validatingwebhookconfigurations",
+                                              "ValidatingWebhookConfiguration", false};
 
 // "/api/v1/pods", "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups": of all namespaces
 // where `ns` is "".
