@@ -24,6 +24,7 @@
 #include "cli/simulate.h"
 #include "cli/topology.h"
 #include "cli/tree.h"
+#include "cli/webhook.h"
 
 namespace hopwise::cli {
 namespace {
@@ -268,6 +269,8 @@ Commands AddCommands(CLI::App& app, const std::string& program) {
     commands.push_back({app.get_subcommand("scheduler"), scheduler});
     const std::function<int(Io&)> controller = AddController(app);
     commands.push_back({app.get_subcommand("controller"), controller});
+    const std::function<int(Io&)> webhook = AddWebhook(app);
+    commands.push_back({app.get_subcommand("webhook"), webhook});
   }
   AddDescriptions(app, program, commands);
   AddVersion(app, commands);

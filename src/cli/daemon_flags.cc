@@ -49,7 +49,6 @@ void AddLeaseFlags(CLI::App* command, DaemonWords& words) {
 constexpr const char* kIgnoredFlags[] = {"--enable-healthz",
                                          "--enable-metrics",
                                          "--enable-pprof",
-                                         "--ca-cert-file",
                                          "--leader-elect-resource-lock",
                                          "-v,--v",
                                          "--logtostderr",
@@ -59,11 +58,26 @@ constexpr const char* kIgnoredFlags[] = {"--enable-healthz",
                                          "--log-file",
                                          "--log_file"};
 
+// The same of a daemon without a Lease, and what only such a one has a use for.
+constexpr const char* kLeaseFlags[] = {"--leader-elect",
+                                       "--leader-elect-lease-duration",
+                                       "--leader-elect-renew-deadline",
+                                       "--leader-elect-retry-period",
+                                       "--leader-elect-resource-name",
+                                       "--leader-elect-resource-namespace",
+                                       "--lock-object-namespace"};
+constexpr const char* kUnleasedFlags[] = {"--ca-cert-file"};
+
 }  // namespace
 
 void AddDaemonFlags(CLI::App* command, DaemonWords& words) {
   AddServerFlags(command, words.options);
-  AddLeaseFlags(command, words);
+  if (words.has_lease) {
+    AddLeaseFlags(command, words);
+    AddForeignFlags(command, kUnleasedFlags, words.options.ignored_flags);
+  } else {
+    AddForeignFlags(command, kLeaseFlags, words.options.ignored_flags);
+  }
   command->add_option("--startup-timeout", words.startup_timeout,
                       "How long an API server that does not answer is waited for at start");
   command->add_option("--log-level", words.log_level, "debug, info, warning or error")

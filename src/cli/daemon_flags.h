@@ -17,6 +17,7 @@ namespace hopwise::cli {
 // What they are parsed into before they become options.
 struct DaemonWords {
   daemon::CommonOptions& options;
+  bool has_lease = true;  // else its flags have no meaning
   std::string lease_duration = "15s", renew_deadline = "10s", retry_period = "2s";
   std::string startup_timeout = "1m0s";
   std::string log_level = "info", log_format = "text";

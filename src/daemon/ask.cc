@@ -9,6 +9,7 @@
 
 #include "api/json.h"
 #include "base/log.h"
+#include "daemon/webhook_options.h"
 #include "daemon/workload_controller.h"
 #include "kube/reflector.h"
 #include "rt/clock.h"
@@ -30,6 +31,9 @@ kube::Response AskWhether(kube::CurlTransport& transport, const Right& right) {
   }
   if (!right.ns.empty()) {
     attributes["namespace"] = right.ns;
+  }
+  if (!right.name.empty()) {
+    attributes["name"] = right.name;
   }
   kube::Request request;
   request.method = kube::Method::kPost;
@@ -197,6 +201,37 @@ std::vector<Right> ControllerRights(const ControllerOptions& options) {
   return rights;
 }
 
+std::vector<Right> WebhookRights(const WebhookOptions& options) {
+  std::vector<Right> rights;
+  const WebhookNeeds needs = NeedsOf(options);
+  if (needs.queues) AddWatched({{"scheduling.volcano.sh", "queues"}}, rights);
+  if (needs.queues) rights.push_back({"get", "scheduling.volcano.sh", "queues", "", ""});
+  if (needs.fabric) {
+    AddWatched({{"", "nodes"}, {"topology.volcano.sh", "hypernodes"}}, rights);
+  }
+  if (needs.namespaces) AddWatched({{"", "namespaces"}}, rights);
+  if (options.issues_certificates()) {
+    const std::string& ns = options.webhook_namespace;
+    rights.push_back({"create", "", "secrets", "", ns});
+    for (const std::string_view verb : {"get", "update"}) {
+      rights.push_back({verb, "", "secrets", "", ns, options.certificate_secret});
+    }
+  }
+  if (options.publishes_ca()) {
+    for (const kube::Resource& resource : {kube::kMutatingWebhooks, kube::kValidatingWebhooks}) {
+      for (const std::string& name : options.webhook_configurations) {
+        rights.push_back({"get", resource.group, resource.plural, "", "", name});
+        rights.push_back({"patch", resource.group, resource.plural, "", "", name});
+      }
+    }
+  }
+  if (rights.empty()) {
+    // One question at least: whether the server is there and knows us.
+    rights.push_back({"get", "scheduling.volcano.sh", "queues", "", ""});
+  }
+  return rights;
+}
+
 std::string RightText(const Right& right) {
   std::string text(right.verb);
   text += ' ';
@@ -208,6 +243,10 @@ std::string RightText(const Right& right) {
   if (!right.subresource.empty()) {
     text += '/';
     text += right.subresource;
+  }
+  if (!right.name.empty()) {
+    text += ' ';
+    text += right.name;
   }
   return right.ns.empty() ? text : text + " in namespace " + right.ns;
 }

@@ -13,6 +13,8 @@
 
 namespace hopwise::daemon {
 
+struct WebhookOptions;
+
 kube::Response Ask(kube::CurlTransport& transport, kube::Request request);
 
 // One page of all objects of a resource; `token` as the page before gave it, "" for the first.
@@ -23,11 +25,13 @@ kube::Response AskPage(kube::CurlTransport& transport, const kube::Resource& res
 struct Right {
   std::string_view verb;
   std::string_view group, resource, subresource;
-  std::string ns;  // "": everywhere
+  std::string ns;         // "": everywhere
+  std::string name = {};  // "": all of the resource
 };
 // What each needs for all it does; less for a dry run.
 std::vector<Right> SchedulerRights(const SchedulerOptions& options);
 std::vector<Right> ControllerRights(const ControllerOptions& options);
+std::vector<Right> WebhookRights(const WebhookOptions& options);
 // `create pods/binding`, `patch podgroups.scheduling.volcano.sh`, …
 std::string RightText(const Right& right);
 

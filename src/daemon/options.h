@@ -1,5 +1,6 @@
-// What the daemons are told on their command lines. Flags that Volcano's have too keep their names;
-// docs/reference/scheduler.md and controller.md have the tables.
+// What the daemons are told on their command lines (the webhook: webhook_options.h). Flags that
+// Volcano's have too keep their names; docs/reference/scheduler.md and controller.md have the
+// tables.
 #pragma once
 
 #include <string>

@@ -19,6 +19,8 @@ struct Resource {
 inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
 inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
+inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
+inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr Resource kEvents{"", "v1", "events", "Event"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                            "PriorityClass", false};
@@ -39,6 +41,13 @@ inline constexpr Resource kHyperNodes{"topology.volcano.sh", "v1alpha1", "hypern
                                       false};
 inline constexpr Resource kVcJobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
 inline constexpr Resource kCommands{"bus.volcano.sh", "v1alpha1", "commands", "Command"};
+
+inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
+                                            "mutatingwebhookconfigurations",
+                                            "MutatingWebhookConfiguration", false};
+inline constexpr Resource kValidatingWebhooks{"admissionregistration.k8s.io", "v1",
+                                              "validatingwebhookconfigurations",
+                                              "ValidatingWebhookConfiguration", false};
 
 // "/api/v1/pods", "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups": of all namespaces
 // where `ns` is "".

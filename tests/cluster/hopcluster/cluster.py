@@ -29,6 +29,7 @@ from hopcluster.daemon import HopwiseDaemon
 _START_S = 60.0
 SCHEDULER_ACCOUNT = ("hopwise-system", "hopwise-scheduler")
 CONTROLLER_ACCOUNT = ("hopwise-system", "hopwise-controller")
+WEBHOOK_ACCOUNT = ("hopwise-system", "hopwise-webhook")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,11 @@ class Options:
     old_etcd: bool = False  # Debian's 3.4: the API server then serves no streaming lists
     manifests: bool = True  # apply deploy/ and the CRDs of the tests
     # Service accounts, (namespace, name), that get a token which outlives a wiped etcd.
-    static_accounts: tuple[tuple[str, str], ...] = (SCHEDULER_ACCOUNT, CONTROLLER_ACCOUNT)
+    static_accounts: tuple[tuple[str, str], ...] = (
+        SCHEDULER_ACCOUNT,
+        CONTROLLER_ACCOUNT,
+        WEBHOOK_ACCOUNT,
+    )
     apiserver_flags: tuple[str, ...] = ()
 
 
@@ -281,7 +286,7 @@ class Cluster:
         command: str = "scheduler",
     ) -> HopwiseDaemon:
         """A daemon that is not started yet, with the rights of deploy/rbac and no others."""
-        account = CONTROLLER_ACCOUNT if command == "controller" else SCHEDULER_ACCOUNT
+        account = ("hopwise-system", f"hopwise-{command}")
         daemon = HopwiseDaemon(
             binary,
             kubeconfig or self.kubeconfig_for_account(*account),

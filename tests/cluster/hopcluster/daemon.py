@@ -1,4 +1,4 @@
-"""`hopwise scheduler` or `hopwise controller` as a child process."""
+"""`hopwise scheduler`, `controller` or `webhook` as a child process."""
 
 from __future__ import annotations
 
