@@ -16,9 +16,9 @@
 
 namespace hopwise::cli {
 
-inline constexpr kube::Resource kVcJobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
-inline constexpr kube::Resource kCommands{"bus.volcano.sh", "v1alpha1", "commands", "Command"};
-inline constexpr kube::Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
+using kube::kCommands;
+using kube::kNamespaces;
+using kube::kVcJobs;
 
 // "job.batch.volcano.sh", as kubectl names an object of the kind.
 std::string SingularName(const kube::Resource& resource);

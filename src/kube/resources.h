@@ -25,7 +25,6 @@ inline constexpr Resource kEvents{"", "v1", "events", "Event"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                            "PriorityClass", false};
 inline constexpr Resource kServices{"", "v1", "services", "Service"};
-inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
 inline constexpr Resource kClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
 inline constexpr Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies",
                                            "NetworkPolicy"};
@@ -41,7 +40,6 @@ inline constexpr Resource kHyperNodes{"topology.volcano.sh", "v1alpha1", "hypern
                                       false};
 inline constexpr Resource kVcJobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
 inline constexpr Resource kCommands{"bus.volcano.sh", "v1alpha1", "commands", "Command"};
-
 inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
                                             "mutatingwebhookconfigurations",
                                             "MutatingWebhookConfiguration", false};
