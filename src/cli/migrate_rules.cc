@@ -140,7 +140,6 @@ class Finder {
 
   void Run() {
     for (const Json& object : objects_) {
-      const std::string kind = json::Text(object, {"kind"});
       shown_ = json::Describe(object);
       if (IsKind(object, control::kVolcanoBatch, "Job")) {
         CheckVcJob(object);

@@ -11,7 +11,7 @@ using json::Json;
 
 // How a container ended: its reason, else its signal or exit code.
 std::string EndOf(const Json& terminated) {
-  const std::string reason = json::Text(terminated, {"reason"});
+  std::string reason = json::Text(terminated, {"reason"});
   if (!reason.empty()) {
     return reason;
   }
