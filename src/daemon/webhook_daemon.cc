@@ -307,7 +307,8 @@ void Webhook::Present(const server::SelfIssued& issued) {
     certificate_trouble_.clear();
     const Time expiry = server::ExpiryOf(issued.cert);
     metrics_.Count(kCertificateChanges);
-    metrics_.Set(kCertificateExpiry, static_cast<double>(expiry.ns / 1'000'000'000));
+    const int64_t expiry_s = expiry.ns / 1'000'000'000;
+    metrics_.Set(kCertificateExpiry, static_cast<double>(expiry_s));
     Log(LogLevel::kInfo, "certificate_taken", {{"expires", FormatRfc3339(expiry)}});
   }
   Publish();
