@@ -149,8 +149,6 @@ class Finder {
         CheckQueue(object);
       } else if (IsKind(object, "", "Node")) {
         CheckMarks(object, "");
-      } else if (IsKind(object, "", "Namespace")) {
-        CheckNamespace(object);
       } else if (IsKind(object, "", "Pod")) {
         CheckLonePod(object);
       } else if (control::ControllerOf(object) == nullptr) {
@@ -286,14 +284,6 @@ class Finder {
               "limit the extended resource instead, or use a ResourceQuota");
         }
       }
-    }
-  }
-
-  void CheckNamespace(const Json& ns) {
-    constexpr std::string_view kQueue = "scheduling.volcano.sh/queue-name";
-    if (!json::Annotation(ns, kQueue).empty()) {
-      Add(fmt::format("metadata.annotations[{}]", kQueue),
-          "PodGroups that name no queue are not given this one", "name the queue in the jobs");
     }
   }
 

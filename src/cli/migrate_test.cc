@@ -188,18 +188,13 @@ spec:
   guarantee: {resource: {cpu: 1}}
   capability: {cpu: 2, deviceclass/gpu.example.com: 3}
   affinity: {nodeGroupAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [a]}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: ml, annotations: {scheduling.volcano.sh/queue-name: q}}
 )");
   EXPECT_THAT(found,
               ::testing::UnorderedElementsAre(
                   "Queue q metadata.annotations[volcano.sh/hierarchy]",
                   "Queue q metadata.annotations[volcano.sh/hierarchy-weights]",
                   "Queue q spec.deserved", "Queue q spec.guarantee",
-                  "Queue q spec.capability[deviceclass/gpu.example.com]", "Queue q spec.affinity",
-                  "Namespace ml metadata.annotations[scheduling.volcano.sh/queue-name]"));
+                  "Queue q spec.capability[deviceclass/gpu.example.com]", "Queue q spec.affinity"));
 }
 
 TEST(MigrateRules, NameWhatIsWrongWithTheFabric) {
