@@ -20,7 +20,6 @@ endfunction()
 
 configure_file(${deb_sources}/changelog.in ${deb_made}/changelog @ONLY)
 deb_gzip(${deb_made}/changelog ${deb_made}/changelog.gz)
-deb_gzip(${deb_sources}/hopwise.1 ${deb_made}/hopwise.1.gz)
 
 # deb_component(<component>): what every package has.
 function(deb_component component)
@@ -49,18 +48,25 @@ endfunction()
 
 deb_component(cli)
 install(TARGETS hopwise RUNTIME DESTINATION bin COMPONENT cli)
-install(FILES ${deb_made}/hopwise.1.gz DESTINATION share/man/man1 COMPONENT cli)
 install(FILES README.md DESTINATION share/doc/hopwise-cli COMPONENT cli)
 install(DIRECTORY docs DESTINATION share/doc/hopwise-cli COMPONENT cli
   FILES_MATCHING PATTERN "*.md")
-# Where the shells look; a shell whose file is there has completion.
-foreach(place bash-completion/completions/hopwise zsh/vendor-completions/_hopwise
-        fish/vendor_completions.d/hopwise.fish)
-  if(EXISTS ${deb_sources}/completions/${place})
-    get_filename_component(folder ${place} DIRECTORY)
-    install(FILES ${deb_sources}/completions/${place} DESTINATION share/${folder} COMPONENT cli)
-  endif()
-endforeach()
+# What the program says of itself, asked when it is packed: never out of date.
+install(CODE "
+  foreach(shell bash zsh fish)
+    execute_process(COMMAND \"$<TARGET_FILE:hopwise>\" completion \${shell}
+                    OUTPUT_FILE \"${deb_made}/completion.\${shell}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  execute_process(COMMAND \"$<TARGET_FILE:hopwise>\" man COMMAND gzip -9n
+                  OUTPUT_FILE \"${deb_made}/hopwise.1.gz\" COMMAND_ERROR_IS_FATAL ANY)"
+  COMPONENT cli)
+install(FILES ${deb_made}/hopwise.1.gz DESTINATION share/man/man1 COMPONENT cli)
+install(FILES ${deb_made}/completion.bash DESTINATION share/bash-completion/completions
+  RENAME hopwise COMPONENT cli)
+install(FILES ${deb_made}/completion.zsh DESTINATION share/zsh/vendor-completions
+  RENAME _hopwise COMPONENT cli)
+install(FILES ${deb_made}/completion.fish DESTINATION share/fish/vendor_completions.d
+  RENAME hopwise.fish COMPONENT cli)
 deb_daemon(scheduler)
 deb_daemon(controller)
 

@@ -77,6 +77,9 @@ def test_the_program_is_in_one_of_them(packages):
     assert having == ["hopwise-cli"]
     inside = files_of(packages["hopwise-cli"])
     assert "/usr/share/man/man1/hopwise.1.gz" in inside
+    for place in ("bash-completion/completions/hopwise", "zsh/vendor-completions/_hopwise",
+                  "fish/vendor_completions.d/hopwise.fish"):  # fmt: skip
+        assert f"/usr/share/{place}" in inside
     assert "/usr/share/doc/hopwise-cli/docs/reference/scheduler.md" in inside
 
 
