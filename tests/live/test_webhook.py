@@ -91,7 +91,8 @@ def configurations(port: int, policy: str | None = None, pods: bool = False) -> 
     return found
 
 
-BAD_QUEUE = queue("bad", deserved={"cpu": "2"}, capability={"cpu": "1"})
+# Refused by nothing else: what the CRDs check is answered by them.
+BAD_QUEUE = queue("bad", parent="nowhere")
 
 
 def judges(plane) -> bool:
@@ -100,7 +101,7 @@ def judges(plane) -> bool:
     try:
         plane.api.request("POST", path, BAD_QUEUE)
     except ApiError as error:
-        return "spec.deserved[cpu]" in str(error)
+        return "spec.parent: there is no queue nowhere" in str(error)
     return False
 
 
@@ -191,14 +192,14 @@ def test_a_job_is_filled_in(user, hook):
 
 def test_a_job_that_cannot_be_used_is_refused_with_the_path_of_each_field(user, hook):
     hook()
-    bad = job("bad", minAvailable=3, queue="nowhere", plugins={"horovod": []})
+    bad = job("bad", queue="nowhere", plugins={"horovod": []})
     done = apply(user, bad, check=False)
     assert done.returncode != 0
-    for words in ("validatejob.hopwise.dev", "spec.minAvailable: 3 is more than",
-                  "spec.queue: there is no queue nowhere", "spec.plugins[horovod]: "):  # fmt: skip
+    for words in ("validatejob.hopwise.dev", "spec.queue: there is no queue nowhere",
+                  "spec.plugins[horovod]: "):  # fmt: skip
         assert words in done.stderr
     told = refusal(lambda: user.create(bad))
-    assert told.startswith("422 ") and "spec.minAvailable: 3 is more than" in told
+    assert told.startswith("422 ") and "spec.plugins[horovod]: " in told
 
 
 def test_of_a_job_that_exists_only_counts_change(user, hook):
@@ -327,7 +328,7 @@ def test_a_pattern_that_is_none_is_refused_always(user, hook):
 
 
 def test_what_was_there_before_the_webhook_can_be_labelled_and_leaves(user, hook):
-    user.create(job("old", minAvailable=9, queue="gone"))
+    user.create(job("old", queue="gone"))
     user.create(BAD_QUEUE)
     hook()
     label = {"metadata": {"labels": {"seen": "yes"}}}
@@ -369,8 +370,8 @@ def test_away_it_fails_closed_or_open_as_configured(user, hook):
     for item in configurations(one.port, "Ignore"):
         user.plane.api.patch(item, {"webhooks": item["webhooks"]})
     eventually(lambda: not fails(user), what="the API server knows the new policy")
-    user.create(job("open", minAvailable=9))
-    assert "queue" in user.get(JOBS, "Job", "open")["spec"], "the CRD's default is there"
+    user.create(job("open", queue="nowhere"))
+    assert user.get(JOBS, "Job", "open")["spec"]["queue"] == "nowhere"
 
 
 def fails(user) -> bool:
