@@ -705,13 +705,11 @@ class JobReconciler {
     }
     Step(std::move(commands_));
     if (status_first) {
-      Step(std::move(status));
+      Step(std::exchange(status, {}));
     }
     Step(std::move(first_));
     Step(std::move(made_));
-    if (!status_first) {
-      Step(std::move(status));
-    }
+    Step(std::move(status));
     Step(std::move(last_));
   }
 

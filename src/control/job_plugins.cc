@@ -21,7 +21,7 @@ constexpr std::string_view kRootSsh = "/root/.ssh";
 using Flags = std::map<std::string, std::string, std::less<>>;
 
 const std::map<std::string, Flags, std::less<>>& KnownPlugins() {
-  static const std::map<std::string, Flags, std::less<>> known = {
+  static const std::map<std::string, Flags, std::less<>> kKnown = {
       {"env", {}},
       {"svc",
        {{"publish-not-ready-addresses", "false"},
@@ -57,7 +57,7 @@ const std::map<std::string, Flags, std::less<>>& KnownPlugins() {
         {"clientPort", "10001"}}},
       {"hcclrank", {{"master", "master"}, {"worker", "worker"}}},
   };
-  return known;
+  return kKnown;
 }
 
 // Reads the words of one plugin over its defaults; `problem` gets what is wrong.

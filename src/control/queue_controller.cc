@@ -50,12 +50,11 @@ class QueueReconciler {
 
  private:
   void FollowParent() {
-    if (view_.queue.name == kRootQueue) {
+    const bool root = view_.queue.name == kRootQueue;
+    if (root || (!parent_closed_ && mark_)) {
       closed_ = mark_ = false;
     } else if (parent_closed_ && !closed_) {
       closed_ = mark_ = true;
-    } else if (!parent_closed_ && mark_) {
-      closed_ = mark_ = false;
     }
   }
 

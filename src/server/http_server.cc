@@ -295,6 +295,7 @@ ssize_t Pull(gnutls_transport_ptr_t from, void* data, size_t size) {
 
 int AwaitPull(gnutls_transport_ptr_t from, unsigned limit_ms) {
   const int fd = static_cast<Peer*>(from)->fd;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): GnuTLS keeps a socket's number in a pointer
   return gnutls_system_recv_timeout(reinterpret_cast<gnutls_transport_ptr_t>(intptr_t{fd}),
                                     limit_ms);
 }
@@ -505,6 +506,7 @@ void HttpServer::Impl::OnConnection(void* cls, MHD_Connection* connection, void*
   auto* made = new Peer{*self.tls, socket->connect_fd, false, nullptr};
   *peer = made;
   gnutls_transport_set_ptr2(session, made,
+                            // NOLINTNEXTLINE(performance-no-int-to-ptr): likewise
                             reinterpret_cast<gnutls_transport_ptr_t>(intptr_t{socket->connect_fd}));
   gnutls_transport_set_pull_function(session, &Pull);
   gnutls_transport_set_pull_timeout_function(session, &AwaitPull);

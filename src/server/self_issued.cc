@@ -59,7 +59,7 @@ std::vector<Cert> ReadCerts(const std::string& pem) {
   }
   std::vector<Cert> certs;
   for (unsigned i = 0; i < count; ++i) certs.emplace_back(list[i]);
-  gnutls_free(list);
+  gnutls_free(static_cast<void*>(list));
   return certs;
 }
 
