@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/pod_text.h"
 #include "cli/table.h"
+#include "control/conditions.h"
 
 namespace hopwise::cli {
 namespace {
@@ -59,14 +60,10 @@ std::string WaitText(const Json& group) {
   if (phase == "Running" || phase == "Completed") {
     return "";
   }
-  for (const Json& condition : json::List(group, {"status", "conditions"})) {
-    if (json::Text(condition, {"type"}) == "Unschedulable" &&
-        json::Text(condition, {"status"}) == "True") {
-      return fmt::format("{}: {}", json::Text(condition, {"reason"}),
-                         json::Text(condition, {"message"}));
-    }
-  }
-  return "";
+  const Json* why = control::ConditionOf(group, "Unschedulable");
+  return why != nullptr && json::Text(*why, {"status"}) == "True"
+             ? fmt::format("{}: {}", json::Text(*why, {"reason"}), json::Text(*why, {"message"}))
+             : "";
 }
 
 void PrintHead(Io& io, const Json& job, const Parts& parts) {

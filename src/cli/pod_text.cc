@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/output.h"
+#include "control/conditions.h"
 
 namespace hopwise::cli {
 namespace {
@@ -82,13 +83,8 @@ void AddContainers(const Json& pod, PodText& text) {
 }
 
 bool IsGated(const Json& pod) {
-  for (const Json& condition : json::List(pod, {"status", "conditions"})) {
-    if (json::Text(condition, {"type"}) == "PodScheduled" &&
-        json::Text(condition, {"reason"}) == "SchedulingGated") {
-      return true;
-    }
-  }
-  return false;
+  const Json* scheduled = control::ConditionOf(pod, "PodScheduled");
+  return scheduled != nullptr && json::Text(*scheduled, {"reason"}) == "SchedulingGated";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "control/admission_rules.h"
 #include "control/job_plugins.h"
+#include "control/job_policy.h"
 #include "control/vcjob.h"
 
 namespace hopwise::control {
@@ -18,9 +19,6 @@ namespace {
 constexpr size_t kLongestPodName = 63;
 
 // Those that users may name; others are the controllers' own.
-constexpr std::array<std::string_view, 8> kActions = {
-    "AbortJob",         "RestartJob",   "RestartTask", "RestartPod",
-    "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob"};
 constexpr std::array<std::string_view, 8> kEvents = {"*",          "PodFailed", "PodEvicted",
                                                      "PodPending", "Unknown",   "TaskCompleted",
                                                      "TaskFailed", "JobUpdated"};
@@ -117,9 +115,9 @@ class PolicyCheck {
  private:
   void CheckOne(const Json& policy, const std::string& at) {
     const std::string action = Text(policy, {"action"});
-    if (!Holds(kActions, action)) {
-      findings_.Refuse(at + ".action",
-                       fmt::format("\"{}\" is none of {}", action, fmt::join(kActions, ", ")));
+    if (!ParseJobAction(action)) {
+      findings_.Refuse(at + ".action", fmt::format("\"{}\" is none of {}", action,
+                                                   fmt::join(JobActionNames(), ", ")));
     }
     const std::string timeout = Text(policy, {"timeout"});
     if (!timeout.empty() && !ParseGoDuration(timeout)) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "control/admission_rules.h"
+#include "control/expand.h"
 
 namespace hopwise::control {
 namespace {
@@ -17,12 +18,6 @@ constexpr std::string_view kMostUnavailable = "volcano.sh/jdb-max-unavailable";
 bool IsOurs(const Json& pod, const AdmissionSettings& settings) {
   return std::ranges::find(settings.scheduler_names, Text(pod, {"spec", "schedulerName"})) !=
          settings.scheduler_names.end();
-}
-
-Json& ListIn(Json& spec, const char* name) {
-  Json& list = spec[name];
-  if (!list.is_array()) list = Json::array();
-  return list;
 }
 
 void FillFromGroup(const ResourceGroup& group, Json& spec) {

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "control/expand.h"
+
 namespace hopwise::control {
 
 const Json* ConditionOf(const Json& object, std::string_view type) {
@@ -17,10 +19,7 @@ const Json* ConditionOf(const Json& object, std::string_view type) {
 bool SetCondition(Json& object, std::string_view type, std::string_view status,
                   std::string_view reason, std::string_view message, Time now) {
   Json& holder = Member(object, "status");
-  Json& conditions = holder["conditions"];
-  if (!conditions.is_array()) {
-    conditions = Json::array();
-  }
+  Json& conditions = ListIn(holder, "conditions");
   Json* found = nullptr;
   for (Json& condition : conditions) {
     if (Text(condition, {"type"}) == type) {

@@ -47,6 +47,18 @@ int64_t Replicas(const Json& object, Path path, int64_t fallback) {
   return std::max<int64_t>(0, Number(object, path, fallback));
 }
 
+Json& ListIn(Json& object, std::string_view key) {
+  Json& list = object[std::string(key)];
+  if (!list.is_array()) {
+    list = Json::array();
+  }
+  return list;
+}
+
+void Append(Json& object, std::string_view key, Json value) {
+  ListIn(object, key).push_back(std::move(value));
+}
+
 void SetLabel(Json& object, std::string_view key, std::string_view value) {
   Set(object, {"metadata", "labels", key}, std::string(value));
 }
@@ -107,6 +119,10 @@ bool NamesItsGroup(const Json& pod) {
 bool IsCount(std::string_view text) {
   return !text.empty() && text.size() < 10 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+int64_t CountIn(const std::string& text, int64_t fallback) {
+  return IsCount(text) ? std::stoll(text) : fallback;
 }
 
 bool HasReadableTier(const Json& pod) {

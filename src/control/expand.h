@@ -21,6 +21,8 @@ inline constexpr std::string_view kRootQueue = "root";
 inline constexpr std::string_view kQueueNameKey = "scheduling.volcano.sh/queue-name";
 // Digits only, and few enough for an int.
 bool IsCount(std::string_view text);
+// The number where it is one, else the fallback.
+int64_t CountIn(const std::string& text, int64_t fallback);
 // Whether the tier annotation is a number, or absent.
 bool HasReadableTier(const Json& pod);
 
@@ -44,6 +46,10 @@ int64_t Replicas(const Json& object, Path path, int64_t fallback);
 // The pod that `owner` makes of a template ({"metadata":…,"spec":…}; may be null).
 Json MakePod(const Json* pod_template, std::string_view ns, std::string_view name,
              const Json& owner);
+// The member, made an array first where it is none.
+Json& ListIn(Json& object, std::string_view key);
+// At the end of that array.
+void Append(Json& object, std::string_view key, Json value);
 void SetLabel(Json& object, std::string_view key, std::string_view value);
 void SetAnnotation(Json& object, std::string_view key, std::string_view value);
 

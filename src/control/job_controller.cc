@@ -203,14 +203,6 @@ class JobReconciler {
     }
   }
 
-  static void Append(Json& object, const char* field, Json value) {
-    Json& list = object[field];
-    if (!list.is_array()) {
-      list = Json::array();
-    }
-    list.push_back(std::move(value));
-  }
-
   // A kill of the whole: pods of the version before are of the past from here on.
   void EnterKill(std::string_view phase, const JobRequest& request) {
     next_["version"] = version() + 1;

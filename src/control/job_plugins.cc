@@ -135,15 +135,6 @@ void EachContainer(Json& pod, bool init_too, Visit visit) {
   }
 }
 
-Json& Append(Json& object, std::string_view field, Json value) {
-  Json& list = object[std::string(field)];
-  if (!list.is_array()) {
-    list = Json::array();
-  }
-  list.push_back(std::move(value));
-  return list.back();
-}
-
 void AddEnv(Json& container, const std::string& name, const std::string& value) {
   Append(container, "env", {{"name", name}, {"value", value}});
 }

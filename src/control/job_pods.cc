@@ -9,10 +9,6 @@
 namespace hopwise::control {
 namespace {
 
-int64_t CountIn(const std::string& text, int64_t fallback) {
-  return IsCount(text) ? std::stoll(text) : fallback;
-}
-
 bool IsReady(const Json& pod) {
   const Json* condition = ConditionOf(pod, "Ready");
   return condition != nullptr && Text(*condition, {"status"}) == "True";

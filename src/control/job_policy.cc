@@ -65,6 +65,16 @@ std::string_view NameOf(JobAction action) {
       ->second;
 }
 
+std::vector<std::string_view> JobActionNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [action, name] : kActions) {
+    if (action != JobAction::kSync) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::optional<JobAction> ParseJobAction(std::string_view text) {
   const auto at =
       std::ranges::find(kActions, text, &std::pair<JobAction, std::string_view>::second);

@@ -28,6 +28,8 @@ enum class JobAction : uint8_t {
 };
 // "AbortJob"; "SyncJob" of kSync.
 std::string_view NameOf(JobAction action);
+// Those that users may ask for.
+std::vector<std::string_view> JobActionNames();
 // Nothing for a word that is no action of a user.
 std::optional<JobAction> ParseJobAction(std::string_view text);
 

@@ -35,14 +35,6 @@ std::vector<Volume> VolumesOf(const Json& job) {
   return volumes;
 }
 
-void Append(Json& object, const char* field, Json value) {
-  Json& list = object[field];
-  if (!list.is_array()) {
-    list = Json::array();
-  }
-  list.push_back(std::move(value));
-}
-
 }  // namespace
 
 std::vector<Json> ClaimsOf(const Json& job) {

@@ -29,10 +29,7 @@ void InheritFromPod(const Json& pod, Json& group) {
   }
 }
 
-int64_t MinMemberOf(const Json& owner) {
-  const std::string text = Annotation(owner, kMinMemberKey);
-  return IsCount(text) ? std::stoll(text) : 1;
-}
+int64_t MinMemberOf(const Json& owner) { return CountIn(Annotation(owner, kMinMemberKey), 1); }
 
 bool WantsGroup(const Json& pod) {
   if (NamesItsGroup(pod)) {

@@ -13,6 +13,7 @@
 #include <openssl/rsa.h>
 
 #include "base/log.h"
+#include "kube/credentials.h"
 
 namespace hopwise::daemon {
 namespace {
@@ -45,14 +46,6 @@ std::string MpInt(const BIGNUM* number) {
   return !bytes.empty() && bytes.front() >= 0x80 ? std::string(1, '\0') + text : text;
 }
 
-std::string Base64(const std::string& bytes) {
-  std::vector<unsigned char> text(4 * ((bytes.size() + 2) / 3) + 1);
-  const int size =
-      EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                      static_cast<int>(bytes.size()));
-  return {text.begin(), text.begin() + size};
-}
-
 Bignum Parameter(const Pkey& key, const char* name) {
   BIGNUM* number = nullptr;
   EVP_PKEY_get_bn_param(key.get(), name, &number);
@@ -79,7 +72,7 @@ std::optional<control::SshKeys> MakeSshKeys() {
   AppendString("ssh-rsa", wire);
   AppendString(MpInt(e.get()), wire);
   AppendString(MpInt(n.get()), wire);
-  return control::SshKeys{std::string(text, size), "ssh-rsa " + Base64(wire) + "\n"};
+  return control::SshKeys{std::string(text, size), "ssh-rsa " + kube::EncodeBase64(wire) + "\n"};
 }
 
 SshKeyMaker::~SshKeyMaker() {
