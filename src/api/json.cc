@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+template class nlohmann::basic_json<>;
+
 namespace hopwise::json {
 namespace {
 

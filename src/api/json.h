@@ -11,6 +11,9 @@
 
 #include "base/result.h"
 
+// Compiled once, in json.cc: most files use the same members.
+extern template class nlohmann::basic_json<>;
+
 namespace hopwise::json {
 
 using Json = nlohmann::json;  // members in the order of their names, so equal objects dump alike

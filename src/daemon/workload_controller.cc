@@ -159,9 +159,9 @@ struct WorkloadController::Impl {
     due.emplace(when.ns, key);
   }
   void Mark(const Key& key) { Schedule(key, now + kWorkQuiet); }
-  void MarkUid(const std::string& uid) {
+  void MarkUid(const std::string& uid, Duration quiet = kWorkQuiet) {
     if (const Key* key = uid.empty() ? nullptr : cache.store().FindUid(uid); key != nullptr) {
-      Mark(*key);
+      Schedule(*key, now + quiet);
     }
   }
   void Forget(const Key& key) {
@@ -226,7 +226,7 @@ void WorkloadController::Impl::PodChanged(const Key& key, const Json* before, co
     if (after == nullptr && cache.store().FindUid(job) != nullptr) {
       control::PodGone(*before, now, memories[job]);
     }
-    MarkUid(job);
+    MarkUid(job, kPodsQuiet);
   } else if (after != nullptr && !control::NamesItsGroup(*after)) {
     Mark(key);
   }

@@ -25,6 +25,9 @@ namespace hopwise::daemon {
 
 // News of one object come close together: it is looked at this long after the first.
 inline constexpr Duration kWorkQuiet = Millis(5);
+// The same where only pods changed: those of a gang are bound, start and end one after the other,
+// and each look writes the counts of the job's status anew.
+inline constexpr Duration kPodsQuiet = Millis(100);
 // Until an object whose writes failed is looked at again: after a conflict, of which the watch
 // tells at once; after an API server that cannot be reached; and after a refusal, twice as long
 // each time.

@@ -318,11 +318,13 @@ def test_a_source_that_finds_nothing_is_held_until_it_is_confirmed(user, control
 
 def test_a_source_that_says_so_long_enough_is_believed(user, control):
     add_nodes(user, FLOOR)
-    control(conf().replace("  config:", "  believedAfter: 2s\n  config:"))
+    # Long enough for the Event to be seen while the hold lasts, on a slow machine too.
+    one = control(conf().replace("  config:", "  believedAfter: 10s\n  config:"))
     await_tree(user, TREE)
     unlabel_all(user)
-    await_lease_event(user, "DiscoveryHeld")
+    eventually(lambda: one.metric("hopwise_discovery_held", source="label") == 1)
     assert len(hypernodes(user)) == 5
+    await_lease_event(user, "DiscoveryHeld")
     await_tree(user, {})
 
 
