@@ -315,6 +315,35 @@ TEST(LabelGroups, WarningsOfPodsAreTheGroups) {
                    "their minimum"}));
 }
 
+// --- groups of a LeaderWorkerSet
+
+PodSpec LwsPod(const std::string& name) {
+  PodSpec pod(name);
+  pod.Label("leaderworkerset.sigs.k8s.io/name", "chat")
+      .Label("leaderworkerset.sigs.k8s.io/group-index", "0")
+      .Label("leaderworkerset.sigs.k8s.io/template-revision-hash", "dd66");
+  return pod.Group("chat-0-dd66");
+}
+
+TEST(LeaderWorkerSets, TheTemplatesTopologyIsTheRuleOfAGroupThatHasNone) {
+  State state;
+  state.Apply(GroupSpec("chat-0-dd66", 2));
+  state.Apply(LwsPod("chat-0"));
+  EXPECT_EQ(GangOf(state, "chat-0-dd66").rule.mode, Mode::kNone);
+  state.Apply(LwsPod("chat-0-1").Annotation("volcano.sh/network-topology-highest-tier", "1"));
+  const Gang& gang = GangOf(state, "chat-0-dd66");
+  EXPECT_EQ(gang.rule.mode, Mode::kHard);
+  EXPECT_EQ(gang.rule.highest_tier, 1);
+  EXPECT_EQ(gang.invalid, "");
+}
+
+TEST(LeaderWorkerSets, ARuleWrittenIntoTheGroupCountsBeforeTheTemplates) {
+  State state;
+  state.Apply(GroupSpec("chat-0-dd66", 1).Soft());
+  state.Apply(LwsPod("chat-0").Annotation("volcano.sh/network-topology-highest-tier", "1"));
+  EXPECT_EQ(GangOf(state, "chat-0-dd66").rule.mode, Mode::kSoft);
+}
+
 // --- topology rules
 
 TEST(TopologyRules, NameAndNumberAreTwoSpellingsOfOneHardRule) {

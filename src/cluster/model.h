@@ -54,9 +54,9 @@ struct PodRecord {
   bool has_ports = false;     // asks for host ports, see PredicateSet::ports
   bool charged = false;       // its request is in the allocated amounts of its gang's queue
   int32_t priority = 0;
-  int32_t index = -1;  // rank wish: volcano.sh/task-index, apps.kubernetes.io/pod-index,
-                       // …job-completion-index, …worker-index, else trailing number of the name
-                       // unless that was generated, else -1
+  int32_t index = -1;  // rank wish: volcano.sh/task-index, …worker-index of a LeaderWorkerSet,
+                       // apps.kubernetes.io/pod-index, …job-completion-index, else trailing number
+                       // of the name unless that was generated, else -1
   NodeId node;         // when assumed or bound; none while no Node object of that name exists
   NodeId host;         // the same, but also valid for a node without a Node object
   GangId gang;         // none: foreign, or being deleted before it had a node

@@ -19,11 +19,15 @@ constexpr std::string_view kGroupMinimum = "scheduling.volcano.sh/group-min-memb
 constexpr std::string_view kQueueName = "scheduling.volcano.sh/queue-name";
 constexpr std::string_view kNodeConstraint = "alibabacloud.com/topology-aware-constraint";
 constexpr std::string_view kTaskSpec = "volcano.sh/task-spec";
+constexpr std::string_view kLwsName = "leaderworkerset.sigs.k8s.io/name";
+constexpr std::string_view kLwsGroup = "leaderworkerset.sigs.k8s.io/group-index";
+constexpr std::string_view kLwsRevision = "leaderworkerset.sigs.k8s.io/template-revision-hash";
 
-// In the order in which they are trusted.
+// In the order in which they are trusted. The pods of a LeaderWorkerSet belong to StatefulSets too,
+// the leaders to one and the workers to others: a leader's pod-index is the number of its group.
 constexpr std::array<std::string_view, 4> kIndexKeys = {
-    "volcano.sh/task-index", "apps.kubernetes.io/pod-index",
-    "batch.kubernetes.io/job-completion-index", "leaderworkerset.sigs.k8s.io/worker-index"};
+    "volcano.sh/task-index", "leaderworkerset.sigs.k8s.io/worker-index",
+    "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"};
 
 // Nullptr for absent or empty.
 const std::string* NotEmpty(const std::string* text) {
@@ -86,6 +90,17 @@ void ReadGroup(const api::ObjectMeta& meta, PodFacts& facts) {
                                            " is ignored");
     }
   }
+}
+
+// Whether the pod's PodGroup is the one that a LeaderWorkerSet's controller makes for each of its
+// groups, which it names <set>-<group>-<revision> (sigs.k8s.io/lws v0.8.0, pkg/schedulerprovider).
+// It has no rule then, ever: nobody but the pods can say what is wanted.
+bool IsMadeByLws(const api::ObjectMeta& meta, const PodFacts& facts) {
+  const std::string* set = Label(meta, kLwsName);
+  const std::string* group = Label(meta, kLwsGroup);
+  const std::string* revision = Label(meta, kLwsRevision);
+  return set != nullptr && group != nullptr && revision != nullptr &&
+         facts.group == *set + "-" + *group + "-" + *revision;
 }
 
 void ReadMinimum(const api::ObjectMeta& meta, PodFacts& facts) {
@@ -151,7 +166,9 @@ PodFacts ReadPodFacts(const api::Pod& pod) {
   }
   ReadGroup(pod.meta, facts);
   if (facts.kind == GangKind::kLabels) ReadMinimum(pod.meta, facts);
-  if (facts.kind != GangKind::kVolcano) ReadTopology(pod.meta, facts);
+  if (facts.kind != GangKind::kVolcano || IsMadeByLws(pod.meta, facts)) {
+    ReadTopology(pod.meta, facts);
+  }
   if (facts.kind == GangKind::kLone) facts.declaration.waits_for = WaitsFor(pod.meta);
   ReadConstraint(pod.meta, facts);
   if (const std::string* queue = Annotation(pod.meta, kQueueName)) {

@@ -20,10 +20,12 @@ enum class GangKind : uint8_t { kVolcano, kSchedulerPlugins, kLabels, kLone };
 // What one pod asks of its gang. Few differ, so the state keeps each once.
 struct Declaration {
   int32_t min_member = 1;  // of label groups
-  TopologyRule rule;       // from volcano.sh/network-topology-*, not read for Volcano's PodGroups
-  TopologyRule nodes;      // from alibabacloud.com/topology-aware-constraint
-  std::string queue;       // scheduling.volcano.sh/queue-name, "" when absent
-  std::string waits_for;   // a lone pod: the annotation by which it wants a PodGroup, "" when none
+  // From volcano.sh/network-topology-*. Of Volcano's PodGroups only those read it that the
+  // controller of LeaderWorkerSets makes: they have no rule of their own.
+  TopologyRule rule;
+  TopologyRule nodes;     // from alibabacloud.com/topology-aware-constraint
+  std::string queue;      // scheduling.volcano.sh/queue-name, "" when absent
+  std::string waits_for;  // a lone pod: the annotation by which it wants a PodGroup, "" when none
   std::vector<std::string> warnings;
 
   friend bool operator==(const Declaration&, const Declaration&) = default;

@@ -109,6 +109,30 @@ TEST(PodFacts, TopologyOfAPodInVolcanosGroupIsTheGroupsAffair) {
   EXPECT_EQ(facts.blocker, "");
 }
 
+PodSpec LwsPod(const std::string& group) {
+  PodSpec pod("chat-1-2");
+  pod.Label("leaderworkerset.sigs.k8s.io/name", "chat")
+      .Label("leaderworkerset.sigs.k8s.io/group-index", "1")
+      .Label("leaderworkerset.sigs.k8s.io/template-revision-hash", "dd66")
+      .Annotation("volcano.sh/network-topology-highest-tier", "1")
+      .Annotation("hopwise.dev/fabric", "nvlink");
+  return pod.Group(group);
+}
+
+TEST(PodFacts, TopologyOfALeaderWorkerSetsPodIsTheRuleOfTheGroupMadeForIt) {
+  const PodFacts facts = ReadPodFacts(LwsPod("chat-1-dd66"));
+  EXPECT_EQ(facts.kind, GangKind::kVolcano);
+  EXPECT_EQ(facts.declaration.rule.mode, Mode::kHard);
+  EXPECT_EQ(facts.declaration.rule.highest_tier, 1);
+  EXPECT_EQ(facts.declaration.rule.fabric, "nvlink");
+}
+
+TEST(PodFacts, TopologyOfALeaderWorkerSetsPodIsNotReadWhereItNamesAnotherGroup) {
+  for (const char* group : {"answer", "chat-1", "chat-1-dd6", "chat-2-dd66"}) {
+    EXPECT_EQ(ReadPodFacts(LwsPod(group)).declaration.rule, TopologyRule{}) << group;
+  }
+}
+
 TEST(PodFacts, LonePodThatDeclaresAGroupWaitsForIt) {
   EXPECT_EQ(ReadPodFacts(PodSpec("p").Annotation("volcano.sh/network-topology-mode", "hard"))
                 .declaration.waits_for,
@@ -128,11 +152,11 @@ TEST(PodFacts, UnevaluatedConstraintIsNamed) {
 TEST(PodIndex, ComesFromTheControllersMarksInTheirOrder) {
   PodSpec pod("web-7");
   EXPECT_EQ(ReadIndex(pod.meta), 7);
-  pod.Label("leaderworkerset.sigs.k8s.io/worker-index", "3");
+  pod.Annotation("batch.kubernetes.io/job-completion-index", "3");
   EXPECT_EQ(ReadIndex(pod.meta), 3);
-  pod.Annotation("batch.kubernetes.io/job-completion-index", "4");
+  pod.Label("apps.kubernetes.io/pod-index", "4");
   EXPECT_EQ(ReadIndex(pod.meta), 4);
-  pod.Label("apps.kubernetes.io/pod-index", "5");
+  pod.Label("leaderworkerset.sigs.k8s.io/worker-index", "5");
   EXPECT_EQ(ReadIndex(pod.meta), 5);
   pod.Annotation("volcano.sh/task-index", "6");
   EXPECT_EQ(ReadIndex(pod.meta), 6);

@@ -186,6 +186,19 @@ void CopyMeta(const Json& from, std::string_view field, Json& to) {
   }
 }
 
+void InheritVolcanoAnnotations(const Json& owner, Json& pod_group) {
+  constexpr std::string_view kPrefix = "volcano.sh/";
+  const Json* annotations = Get(owner, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->is_object()) {
+    return;
+  }
+  for (const auto& [key, value] : annotations->items()) {
+    if (key.compare(0, kPrefix.size(), kPrefix) == 0) {
+      Set(pod_group, {"metadata", "annotations", key}, value);
+    }
+  }
+}
+
 std::vector<TemplateAt> TemplatesOf(const Json& workload) {
   const Key key = KeyOf(workload);
   std::vector<TemplateAt> found;

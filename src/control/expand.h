@@ -75,6 +75,8 @@ Json MakePodGroup(std::string_view ns, std::string_view name, int64_t min_member
 // Annotations and labels a controller copies from one object to another; kubectl's and our own are
 // not copied.
 void CopyMeta(const Json& from, std::string_view field, Json& to);
+// Of an owner's annotations those a PodGroup gets: all of volcano.sh/.
+void InheritVolcanoAnnotations(const Json& owner, Json& pod_group);
 
 // A workload's pod templates, each with its path ("spec.tasks[0].template"), for checking them.
 struct TemplateAt {

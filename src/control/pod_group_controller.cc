@@ -71,13 +71,8 @@ Json GroupForPod(const Json& pod, const Json* owner) {
   group["metadata"]["ownerReferences"] = ref == nullptr
                                              ? Json::array({ControllerRef(pod)})
                                              : List(pod, {"metadata", "ownerReferences"});
-  const Json* annotations = owner == nullptr ? nullptr : Get(*owner, {"metadata", "annotations"});
-  if (annotations != nullptr && annotations->is_object()) {
-    for (const auto& [key, value] : annotations->items()) {
-      if (key.compare(0, 11, "volcano.sh/") == 0) {
-        Set(group, {"metadata", "annotations", key}, value);
-      }
-    }
+  if (owner != nullptr) {
+    InheritVolcanoAnnotations(*owner, group);
   }
   InheritFromPod(pod, group);
   Json& spec = group["spec"];

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sim/objects.h"
-#include "topology/forest.h"
 
 namespace hopwise::sim {
 namespace {
@@ -173,26 +172,9 @@ Json LwsPodGroup(const Json& lws, int64_t group) {
       MakePodGroup(Namespace(lws), fmt::format("{}-{}-{}", Name(lws), group, LwsRevision(lws)),
                    leader_first ? 1 : size);
   pod_group["metadata"]["ownerReferences"] = Json::array({ControllerRef(lws)});
-  const Json leader = LwsPod(lws, group, 0, "");
-  const Json worker = LwsPod(lws, group, 1, "");
-  const std::string queue = Annotation(leader, kQueueNameKey);
+  const std::string queue = Annotation(lws, kQueueNameKey);
   pod_group["spec"]["queue"] = queue.empty() ? "default" : queue;
-  if (const std::string priority = Text(leader, {"spec", "priorityClassName"}); !priority.empty()) {
-    pod_group["spec"]["priorityClassName"] = priority;
-  }
-  for (const Json* pod : {&leader, &worker}) {
-    Json topology = TopologyOfAnnotations(*pod);
-    if (!topology.is_null() && Get(pod_group, {"spec", "networkTopology"}) == nullptr) {
-      pod_group["spec"]["networkTopology"] = std::move(topology);
-    }
-  }
-  for (const Json* pod : {&leader, &worker}) {
-    const std::string fabric = Annotation(*pod, topology::kFabricKey);
-    if (!fabric.empty() && Annotation(pod_group, topology::kFabricKey).empty()) {
-      SetAnnotation(pod_group, topology::kFabricKey, fabric);
-    }
-  }
-  CopyMeta(lws, "annotations", pod_group);
+  InheritVolcanoAnnotations(lws, pod_group);
   return pod_group;
 }
 

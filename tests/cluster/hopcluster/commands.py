@@ -21,6 +21,7 @@ CONTROLLERS = (
     "namespace-controller",
     "pod-garbage-collector-controller",
     "replicaset-controller",
+    "replicationcontroller-controller",
     "serviceaccount-controller",
     "statefulset-controller",
 )
