@@ -8,7 +8,7 @@ from typing import Any
 from hopcluster.api import ApiError
 from hopcluster.objects import pod
 from support import TOPOLOGY, VOLCANO, eventually, name_of, pod_group, queue
-from test_webhook import hook, job
+from test_webhook import JOBS, hook, job
 
 __all__ = ["hook"]  # a fixture
 
@@ -184,6 +184,34 @@ def test_a_job_goes_to_a_queue_that_is_open_and_holds_no_others(user, hook):
         return True
 
     eventually(seen, what="the webhook has seen the queues")
+
+
+def test_of_a_job_only_counts_and_priority_change(user, hook):
+    hook()
+    user.create(of(task("a"), task("b"), minAvailable=2))
+    tasks = user.get(JOBS, "Job", "j")["spec"]["tasks"]
+
+    def change(spec: Object) -> str:
+        item = {"apiVersion": JOBS, "kind": "Job",
+                "metadata": {"name": "j", "namespace": user.namespace}}  # fmt: skip
+        try:
+            user.plane.api.patch(item, {"spec": spec})
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    scaled = [tasks[0] | {"replicas": 4, "minAvailable": 1}, tasks[1]]
+    assert change({"minAvailable": 1}) == ""
+    assert change({"tasks": scaled}) == ""
+    assert change({"priorityClassName": "high"}) == ""
+    assert "minAvailable is at most" in change({"minAvailable": 7})
+    assert "spec.tasks" in change({"tasks": scaled[:1]})
+    assert "spec.queue" in change({"queue": "other"})
+    assert "spec.tasks[0].name" in change({"tasks": [scaled[0] | {"name": "c"}, scaled[1]]})
+    another = {"spec": {"containers": [container(image="busybox:2")]}}
+    assert "spec.tasks[0].template" in change({"tasks": [scaled[0] | {"template": another},
+                                                         scaled[1]]})  # fmt: skip
+    assert user.get(JOBS, "Job", "j")["spec"]["tasks"][0]["replicas"] == 4
 
 
 # --- queues and PodGroups -------------------------------------------------------------------------

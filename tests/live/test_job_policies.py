@@ -34,6 +34,7 @@ HAPPENINGS = {
     "PodFailed": lambda jobs: jobs.fail("j-w-1", exit_code=3),
     "PodEvicted": lambda jobs: jobs.user.delete("v1", "Pod", "j-w-1"),
     "TaskCompleted": lambda jobs: jobs.end("j-w-0", "j-w-1"),
+    "TaskFailed": lambda jobs: restarts(jobs, "j-w-1", 4),
 }
 # (what happens, the policy but for its action)
 EVENTS = [
@@ -42,8 +43,9 @@ EVENTS = [
     ("PodEvicted", {"event": "PodEvicted"}),
     ("PodEvicted", {"events": ["PodEvicted", "PodFailed"]}),
     ("TaskCompleted", {"event": "TaskCompleted"}),
+    ("TaskFailed", {"event": "TaskFailed"}),
 ]
-IDS = ["exit-code", "any", "evicted", "list", "task-completed"]
+IDS = ["exit-code", "any", "evicted", "list", "task-completed", "task-failed"]
 
 
 @pytest.mark.parametrize("of_task", [False, True], ids=["job", "task"])
@@ -51,7 +53,7 @@ IDS = ["exit-code", "any", "evicted", "list", "task-completed"]
 @pytest.mark.parametrize(("happens", "when"), EVENTS, ids=IDS)
 def test_an_event_ends_the_job_as_its_policy_says(user, jobs, happens, when, action, of_task):
     where = {"policies": [{**when, "action": action}]}
-    jobs.start(job("j", task("w", 2, **(where if of_task else {})), task("v", 1),
+    jobs.start(job("j", task("w", 2, maxRetry=3, **(where if of_task else {})), task("v", 1),
                    **({} if of_task else where)))  # fmt: skip
     HAPPENINGS[happens](jobs)
     status = jobs.await_phase(ENDS[action])

@@ -41,6 +41,8 @@ CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition",
 PREFIX = "leaderworkerset.sigs.k8s.io/"
 IN_A_LEAF = {"volcano.sh/network-topology-mode": "hard",
              "volcano.sh/network-topology-highest-tier": "1"}  # fmt: skip
+# Their controller takes the pods of a group away one by one; so long it may be half there.
+HALF_S = 5.0
 _numbers = itertools.count(1)
 
 
@@ -218,6 +220,11 @@ class Sets:
     def pod_groups(self) -> list[dict]:
         return self.user.list(VOLCANO, "PodGroup")
 
+    def expect_whole(self, witness, size: int) -> None:
+        """From now on the groups that there are run whole or not at all."""
+        for group in self.pod_groups():
+            witness.expect(f"{self.user.namespace}/{name_of(group)}", size)
+
     def await_running(self, replicas: int, size: int) -> dict[str, list[dict]]:
         """So many groups exist, each whole and with a node for every pod."""
 
@@ -391,19 +398,21 @@ def test_scaled_up_and_down_a_set_keeps_one_pod_group_for_each_group(user, gangs
     user.floor(8)
     gangs.make("chat", 2, 2, marks=IN_A_LEAF)
     first = gangs.await_settled(2, 2)
+    gangs.expect_whole(witness, 2)
     for replicas in (4, 1, 0, 3):
         gangs.scale("chat", replicas)
         found = gangs.await_settled(replicas, 2)
         assert all(len(leaves(members)) == 1 for members in found.values())
         if replicas == 1:
             assert [uid_of(p) for p in found["0"]] == [uid_of(p) for p in first["0"]]
-    witness.audit()
+    witness.audit(half_bound_limit=HALF_S)
 
 
 def test_a_group_that_restarts_comes_back_whole_and_leaves_the_others_alone(user, gangs, witness):
     user.floor(8)
     gangs.make("chat", 3, 2, marks=IN_A_LEAF)
     before = gangs.await_settled(3, 2)
+    gangs.expect_whole(witness, 2)
     gangs.restart("chat-1-1")
     gone = {uid_of(p) for p in before["1"]}
     eventually(lambda: not gone & {uid_of(p) for p in user.pods()}, what="the old pods are gone")
@@ -413,7 +422,7 @@ def test_a_group_that_restarts_comes_back_whole_and_leaves_the_others_alone(user
     assert leaves(after["1"]) == leaves(before["1"]), "the others' leaves are full"
     for group in gangs.pod_groups():
         eventually(lambda g=group: user.group(name_of(g))["status"]["phase"] == "Running")
-    witness.audit()
+    witness.audit(half_bound_limit=HALF_S)
 
 
 def test_a_group_that_restarts_without_room_waits_whole(user, gangs):
