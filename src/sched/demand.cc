@@ -140,7 +140,19 @@ class Builder {
         one_shape_ = loose_.size() == 1 || shape == one_shape_ ? shape : ShapeId();
       }
     }
+    SortByPriority(loose_);
+    std::ranges::for_each(open_, [this](std::vector<PodId>& pods) { SortByPriority(pods); });
     loose_taken_.assign(loose_.size(), false);
+  }
+
+  // Among equals the order of members stays.
+  void SortByPriority(std::vector<PodId>& pods) const {
+    const auto first = [this](PodId a, PodId b) {
+      return state_.pod(a).priority > state_.pod(b).priority;
+    };
+    if (!std::ranges::is_sorted(pods, first)) {
+      std::ranges::stable_sort(pods, first);
+    }
   }
 
   [[nodiscard]] int32_t Missing(uint32_t g) const {

@@ -3,7 +3,8 @@
 //
 // Members that are placed count towards the minimum. What is still missing is chosen in a fixed
 // order: groups that lost members, sub-groups a policy requires, role minimums, then whole
-// sub-groups and loose pods in member order until min_member is reached.
+// sub-groups and loose pods until min_member is reached. Pods of higher priority come first, as by
+// Volcano's plugin priority (TaskOrder); among equals the order of members holds.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,13 @@ TEST_F(DemandTest, RequiresTheMinimumAndOffersTheRest) {
   EXPECT_EQ(demand.waiting, 3);
 }
 
+TEST_F(DemandTest, RequiresMembersOfHigherPriorityFirst) {
+  cluster_.Add(Group("g", 2)).Pods("g", 2, Ask{.priority = 1}).Pods("g", 2, Ask{.priority = 9});
+  const Demand demand = Build();
+  EXPECT_EQ(Names(demand.required.loose), "g-2 g-3");
+  EXPECT_EQ(Names(demand.optional.loose), "g-0 g-1");
+}
+
 TEST_F(DemandTest, CountsPlacedMembersTowardsTheMinimum) {
   cluster_.Add(Group("g", 2)).Pods("g", 1, Ask{.node = "a"}).Pods("g", 2);
   const Demand demand = Build();

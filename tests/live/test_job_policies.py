@@ -6,10 +6,13 @@ from __future__ import annotations
 import pytest
 from support import (
     GPUS,
+    VOLCANO,
     condition_of,
     eventually,
     for_a_while,
+    name_of,
     node_of,
+    priority_class,
     uid_of,
 )
 from test_jobs import BATCH, Jobs, job, task
@@ -202,6 +205,22 @@ def test_a_policy_for_unknown_restarts_the_job_which_waits_whole(user, pair):
     user.patch("v1", "Node", node, {"spec": {"unschedulable": None}})
     pair.await_pods("j-w-0", "j-w-1")
     assert pair.await_phase("Running")["retryCount"] == 1
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def test_the_task_of_higher_priority_gets_the_room_that_there_is(user, pair):
+    user.create(priority_class("low", 10))
+    user.create(priority_class("high", 1000))
+    tasks = [task(name, 2, gpus=GPUS, spec={"priorityClassName": name}) for name in ("low", "high")]
+    user.create(job("j", *tasks, minAvailable=2))
+    user.await_bound("j", 2)
+    placed = sorted(name for name, p in pair.pods().items() if node_of(p))
+    assert placed == ["j-high-0", "j-high-1"]
+    group = pair.group()
+    assert group["spec"]["minResources"]["requests.nvidia.com/gpu"] == str(2 * GPUS)
+    assert [name_of(g) for g in user.list(VOLCANO, "PodGroup")] == [name_of(group)]
 
 
 def test_an_action_on_one_job_leaves_its_neighbour_alone(user, jobs):
