@@ -39,13 +39,12 @@ constexpr std::array<Term, 3> kTerms = {{
      [](sched::NodeOrder& order) { order.balanced = 1; }},
 }};
 
-const char* Words(cluster::NodeVerdict verdict) {
+// For people; a verdict that has no word here is told by its number.
+std::string Words(cluster::NodeVerdict verdict) {
   using cluster::NodeVerdict;
   switch (verdict) {
     case NodeVerdict::kFits:
       return "fits";
-    case NodeVerdict::kGone:
-      return "gone";
     case NodeVerdict::kNotReady:
       return "not ready";
     case NodeVerdict::kUnschedulable:
@@ -58,12 +57,11 @@ const char* Words(cluster::NodeVerdict verdict) {
       return "affinity";
     case NodeVerdict::kPort:
       return "port";
-    case NodeVerdict::kAvoided:
-      return "avoided";
     case NodeVerdict::kResources:
       return "resources";
+    default:
+      return "verdict " + std::to_string(static_cast<int>(verdict));
   }
-  return "?";
 }
 
 void Apply(cluster::State& state, api::Decoder& decoder, const Json& object) {

@@ -37,9 +37,6 @@ NOT_COMPARED = {
     "attach_limits": "volume claims are not evaluated yet: the pod waits",
     "fractions": "amounts finer than 1m of cpu or a byte are rounded up container by container, "
     "not once for the pod",
-    "pod_level_resources": "a limit of huge pages counts only where no container asks for any",
-    "ports": "those of init containers that end are counted",
-    "resize": "what a status says of a resize in place is not read yet",
     "shared_disks": "volumes written into pods are not read yet",
     "allocated_devices": "resource claims are not evaluated yet: the pod waits",
     "unallocated_devices": "who gets which device is not decided here: the pod waits",
