@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "api/decode_parts.h"
 #include "api/pod_request.h"
@@ -12,15 +14,26 @@ struct PortDraft {
   int32_t container_port = 0;
 };
 
+// What the status of a container says about its resources.
+struct StatusDraft {
+  std::string name;
+  std::optional<ContainerResources> actual;
+  ResourceList granted;
+};
+
 // A pod while its fields come in, in any order.
 struct PodDraft {
   Pod pod;
   PodResources resources;
+  std::vector<std::string> names, init_names;  // of the containers, as in resources
   std::vector<PortDraft> ports;
   bool host_network = false;
+  StatusDraft status;  // of the pod as a whole
+  std::vector<StatusDraft> container_statuses;
 };
 
 struct ContainerDraft {
+  std::string name;
   ContainerResources resources;
   std::vector<PortDraft> ports;
 };
@@ -39,6 +52,7 @@ bool DecodePort(JsonValue& value, PortDraft& out) {
 
 bool DecodeContainer(JsonValue& value, ContainerDraft& out) {
   return value.ForEachField([&](std::string_view key, JsonValue& field) {
+    if (key == "name") return Decode(field, out.name);
     if (key == "resources") return Decode(field, out.resources);
     if (key == "ports") {
       return field.ForEachItem(
@@ -52,23 +66,33 @@ bool DecodeContainer(JsonValue& value, ContainerDraft& out) {
   });
 }
 
-bool DecodeContainers(JsonValue& value, PodDraft& out, std::vector<ContainerResources>& list) {
-  list.clear();
+bool ReadContainers(JsonValue& value, PodDraft& out) {
+  out.names.clear();
+  out.resources.containers.clear();
   return value.ForEachItem([&](JsonValue& item) {
     ContainerDraft container;
     if (!DecodeContainer(item, container)) return false;
-    list.push_back(std::move(container.resources));
+    out.names.push_back(std::move(container.name));
+    out.resources.containers.push_back(std::move(container.resources));
     for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
     return true;
   });
 }
 
-bool ReadContainers(JsonValue& value, PodDraft& out) {
-  return DecodeContainers(value, out, out.resources.containers);
-}
-
+// An init container that ends gives its ports back; kube-scheduler never counts them.
 bool ReadInitContainers(JsonValue& value, PodDraft& out) {
-  return DecodeContainers(value, out, out.resources.init);
+  out.init_names.clear();
+  out.resources.init.clear();
+  return value.ForEachItem([&](JsonValue& item) {
+    ContainerDraft container;
+    if (!DecodeContainer(item, container)) return false;
+    if (container.resources.sidecar) {
+      for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
+    }
+    out.init_names.push_back(std::move(container.name));
+    out.resources.init.push_back(std::move(container.resources));
+    return true;
+  });
 }
 
 bool ReadOverhead(JsonValue& value, PodDraft& out) {
@@ -210,6 +234,21 @@ bool ReadPhase(JsonValue& value, PodDraft& out) {
   return true;
 }
 
+constexpr std::array<JsonField<StatusDraft>, 3> kContainerStatus = {{
+    {"name", Into<&StatusDraft::name>},
+    {"resources", Into<&StatusDraft::actual>},
+    {"allocatedResources", Into<&StatusDraft::granted>},
+}};
+
+bool ReadContainerStatuses(JsonValue& value, PodDraft& out) {
+  return value.ForEachItem([&](JsonValue& item) {
+    return Within<kContainerStatus>(item, out.container_statuses.emplace_back());
+  });
+}
+
+bool ReadActual(JsonValue& value, PodDraft& out) { return Decode(value, out.status.actual); }
+bool ReadGranted(JsonValue& value, PodDraft& out) { return Decode(value, out.status.granted); }
+
 constexpr std::array<JsonField<PodDraft>, 18> kSpec = {{
     {"schedulerName", OfPod<&Pod::scheduler_name>},
     {"nodeName", OfPod<&Pod::node_name>},
@@ -230,11 +269,15 @@ constexpr std::array<JsonField<PodDraft>, 18> kSpec = {{
     {"resourceClaims", ReadResourceClaims},
     {"schedulingGates", ReadGates},
 }};
-constexpr std::array<JsonField<PodDraft>, 4> kStatus = {{
+constexpr std::array<JsonField<PodDraft>, 8> kStatus = {{
     {"phase", ReadPhase},
     {"reason", OfPod<&Pod::reason>},
     {"conditions", OfPod<&Pod::conditions>},
     {"nominatedNodeName", OfPod<&Pod::nominated_node>},
+    {"resources", ReadActual},
+    {"allocatedResources", ReadGranted},
+    {"containerStatuses", ReadContainerStatuses},
+    {"initContainerStatuses", ReadContainerStatuses},
 }};
 constexpr std::array<JsonField<PodDraft>, 3> kRoot = {{
     {"metadata", OfPod<&Pod::meta>},
@@ -252,12 +295,38 @@ void TakeHostPorts(PodDraft& draft) {
   }
 }
 
+std::optional<HeldResources> HeldBy(StatusDraft& status) {
+  if (!status.actual) return std::nullopt;
+  return HeldResources{std::move(status.actual->requests), std::move(status.granted)};
+}
+
+// Joins what the containers have to what they ask for.
+void TakeHeldResources(PodDraft& draft) {
+  PodResources& resources = draft.resources;
+  for (StatusDraft& status : draft.container_statuses) {
+    const auto hand_over = [&](const std::vector<std::string>& names,
+                               std::vector<ContainerResources>& containers) {
+      const auto named = std::ranges::find(names, status.name);
+      if (named == names.end()) return false;
+      containers[static_cast<size_t>(named - names.begin())].held = HeldBy(status);
+      return true;
+    };
+    if (!hand_over(draft.names, resources.containers)) hand_over(draft.init_names, resources.init);
+  }
+  resources.pod.held = HeldBy(draft.status);
+  const auto pending =
+      std::ranges::find(draft.pod.conditions, "PodResizePending", &Condition::type);
+  resources.resize_infeasible =
+      pending != draft.pod.conditions.end() && pending->reason == "Infeasible";
+}
+
 }  // namespace
 
 bool DecodePod(JsonObject& object, Object& out) {
   PodDraft draft;
   if (!ReadRoot<kRoot>(object, draft)) return false;
   TakeHostPorts(draft);
+  TakeHeldResources(draft);
   if (draft.pod.scheduler_name.empty()) draft.pod.scheduler_name = "default-scheduler";
   draft.pod.request = EffectiveRequest(draft.resources);
   draft.pod.best_effort = IsBestEffort(draft.resources);

@@ -39,13 +39,44 @@ TEST(DecodePodTest, ThePodLevelIsHeard) {
             (ResourceList{{"cpu", 2'000}}));
 }
 
+TEST(DecodePodTest, WhatAResizedPodHasIsFoundByTheNamesOfItsContainers) {
+  const auto request = [](const std::string& status) {
+    auto decoded = DecodeObject(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"status":)" + status +
+        R"(,"spec":{"initContainers":[
+        {"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
+        {"name":"early","resources":{"requests":{"cpu":"1"}}}],
+        "containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}},
+                      {"name":"b","resources":{"requests":{"cpu":"1"}}}]}})");
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    return decoded ? AmountOf(std::get<Pod>(decoded->object).request, "cpu") : -1;
+  };
+  const std::string of_b =
+      R"("containerStatuses":[{"name":"b","allocatedResources":{"cpu":"3"},
+                               "resources":{"requests":{"cpu":"2"}}}])";
+  EXPECT_EQ(request("{}"), 3'000);
+  EXPECT_EQ(request("{" + of_b + "}"), 5'000);
+  EXPECT_EQ(request(R"({"initContainerStatuses":[
+      {"name":"side","resources":{"requests":{"cpu":"2"}}},
+      {"name":"early","resources":{"requests":{"cpu":"9"}}}]})"),
+            4'000);
+  EXPECT_EQ(request(R"({"containerStatuses":[{"name":"b","allocatedResources":{"cpu":"3"}},
+                                             {"name":"c","resources":{"requests":{"cpu":"7"}}}]})"),
+            3'000)
+      << "without what is there, what is granted says nothing";
+  EXPECT_EQ(request(R"({"conditions":[{"type":"PodResizePending","status":"True",
+      "reason":"Infeasible"}],"containerStatuses":[
+      {"name":"a","resources":{"requests":{"cpu":"500m"}}}]})"),
+            2'500);
+}
+
 TEST(DecodePodTest, RequestsOfZeroAreBestEffort) {
   EXPECT_TRUE(
       PodOf(R"({"containers":[{"resources":{"requests":{"cpu":"0","memory":0}}}]})").best_effort);
   EXPECT_FALSE(PodOf(R"({"containers":[{"resources":{"limits":{"cpu":"1m"}}}]})").best_effort);
 }
 
-TEST(DecodePodTest, HostPortsAreTakenFromEveryContainer) {
+TEST(DecodePodTest, HostPortsAreTakenFromEveryContainerThatRunsOn) {
   const auto ports = [](const std::string& spec) {
     std::vector<std::string> text;
     for (const HostPort& port : PodOf(spec).host_ports) {
@@ -54,7 +85,8 @@ TEST(DecodePodTest, HostPortsAreTakenFromEveryContainer) {
     return text;
   };
   const std::string lists =
-      R"("initContainers":[{"ports":[{"hostPort":1,"protocol":"UDP"}]}],"containers":[{"ports":[
+      R"("initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":1,"protocol":"UDP"}]},
+      {"ports":[{"hostPort":2}]}],"containers":[{"ports":[
       {"containerPort":80},{"containerPort":81,"hostPort":8081,"hostIP":"10.0.0.1"}]}])";
   EXPECT_EQ(ports("{" + lists + "}"), (std::vector<std::string>{"/UDP/1", "10.0.0.1/TCP/8081"}));
   EXPECT_EQ(ports("{" + lists + R"(,"hostNetwork":true})"),

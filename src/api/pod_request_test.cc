@@ -71,6 +71,64 @@ TEST(PodRequestTest, APodLevelLimitCountsWhereNobodyAsks) {
   EXPECT_EQ(EffectiveRequest(resources), (ResourceList{{"cpu", 100}, {"hugepages-2Mi", 4}}));
 }
 
+TEST(PodRequestTest, APodLevelLimitOfHugePagesIsTheRequestWhateverTheContainersAsk) {
+  const PodResources resources = {
+      .containers = {{.requests = {{"hugepages-2Mi", 2}}, .limits = {{"hugepages-2Mi", 2}}}},
+      .pod = {.limits = {{"hugepages-2Mi", 4}}}};
+  EXPECT_EQ(EffectiveRequest(resources), (ResourceList{{"hugepages-2Mi", 4}}));
+}
+
+TEST(PodRequestTest, WhoIsResizedHoldsTheMostOfWhatIsAskedGrantedAndThere) {
+  struct Case {
+    const char* name;
+    int64_t asked, granted, actual;
+    bool infeasible;
+    int64_t held;
+  };
+  const Case cases[] = {
+      {"it grows: asked", 400, 200, 100, false, 400},
+      {"it grows: granted", 100, 400, 200, false, 400},
+      {"it shrinks, and still has it", 100, 200, 400, false, 400},
+      {"what cannot be given is not held", 400, 200, 100, true, 200},
+      {"nor is what it asked to give back", 100, 200, 400, true, 400},
+  };
+  for (const Case& c : cases) {
+    const HeldResources held{.actual = {{"cpu", c.actual}}, .granted = {{"cpu", c.granted}}};
+    const ContainerResources resized{.requests = {{"cpu", c.asked}}, .held = held};
+    EXPECT_EQ(AmountOf(EffectiveRequest(
+                           {.containers = {Asks(5), resized}, .resize_infeasible = c.infeasible}),
+                       "cpu"),
+              c.held + 5)
+        << c.name;
+    EXPECT_EQ(
+        AmountOf(EffectiveRequest(
+                     {.containers = {Asks(5)}, .pod = resized, .resize_infeasible = c.infeasible}),
+                 "cpu"),
+        c.held)
+        << c.name << ", the pod as a whole";
+  }
+}
+
+TEST(PodRequestTest, AnInitContainerThatEndsHoldsWhatItAsks) {
+  const HeldResources held{.actual = {{"cpu", 900}}};
+  const PodResources resources = {.init = {{.requests = {{"cpu", 300}}, .held = held},
+                                           {.requests = {{"cpu", 10}},
+                                            .sidecar = true,
+                                            .held = HeldResources{.actual = {{"cpu", 20}}}}},
+                                  .containers = {Asks(100)}};
+  EXPECT_EQ(AmountOf(EffectiveRequest(resources), "cpu"), 300);
+  PodResources alone = resources;
+  alone.init.erase(alone.init.begin());
+  EXPECT_EQ(AmountOf(EffectiveRequest(alone), "cpu"), 120);
+}
+
+TEST(PodRequestTest, ThePodLevelReplacesWhatItsContainersHave) {
+  const HeldResources held{.actual = {{"cpu", 900}}};
+  const PodResources resources = {.containers = {{.requests = {{"cpu", 100}}, .held = held}},
+                                  .pod = {.limits = {{"memory", 99}}}};
+  EXPECT_EQ(EffectiveRequest(resources), (ResourceList{{"cpu", 100}, {"memory", 99}}));
+}
+
 TEST(PodRequestTest, BestEffortIsWhoAsksForNothing) {
   EXPECT_TRUE(IsBestEffort({}));
   EXPECT_TRUE(IsBestEffort({.containers = {Asks(0)}}));

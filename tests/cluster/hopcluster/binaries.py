@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from hopcluster.errors import ClusterError
 from hopcluster.paths import BINARIES, GO_MODULES, ROOT
@@ -31,7 +31,7 @@ OLD_ETCD = "/usr/bin/etcd"
 _GO_ENVIRONMENT = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 _VERSION_VARIABLES = "k8s.io/component-base/version"
 # Without -X the programs call themselves v0.0.0-master, which kubectl cannot parse.
-_KUBERNETES_FLAGS = (
+KUBERNETES_FLAGS = (
     f"-s -w -X {_VERSION_VARIABLES}.gitVersion={KUBERNETES_VERSION}"
     f" -X {_VERSION_VARIABLES}.gitMajor=1 -X {_VERSION_VARIABLES}.gitMinor=36"
 )
@@ -40,9 +40,10 @@ _KUBERNETES_FLAGS = (
 @dataclasses.dataclass(frozen=True)
 class Program:
     name: str
-    module: str  # a folder in GO_MODULES
+    module: str  # a folder in GO_MODULES, or the path of one elsewhere
     package: str
     linker_flags: str
+    sources: tuple[str, ...] = ()  # patterns of the module's own files, where it has any
 
     @property
     def path(self) -> pathlib.Path:
@@ -52,8 +53,10 @@ class Program:
     def stamp(self) -> str:
         """Changes with everything that the program is made from."""
         digest = hashlib.sha256(f"{self.package}\n{self.linker_flags}\n".encode())
-        for name in ("go.mod", "go.sum"):
-            digest.update((GO_MODULES / self.module / name).read_bytes())
+        folder = GO_MODULES / self.module
+        for pattern in ("go.mod", "go.sum", *self.sources):
+            for path in sorted(folder.glob(pattern)):
+                digest.update(path.read_bytes())
         return digest.hexdigest()
 
     @property
@@ -69,7 +72,7 @@ class Program:
 
 
 PROGRAMS = tuple(
-    Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_FLAGS)
+    Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", KUBERNETES_FLAGS)
     for name in ("kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler")
 ) + (
     Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "-s -w"),
@@ -112,9 +115,7 @@ def sources_of(program: Program, module: str) -> pathlib.Path:
     return pathlib.Path(json.loads(done.stdout)["Dir"])
 
 
-def build(
-    say: Callable[[str], None] = print, programs: Sequence[Program] = PROGRAMS
-) -> None:
+def build(say: Callable[[str], None] = print, programs: Sequence[Program] = PROGRAMS) -> None:
     """Builds what is not built. Two at once wait for each other."""
     if all(program.is_built() for program in programs):
         return
@@ -125,7 +126,8 @@ def build(
         if not missing:
             return
         go = _find_go(say)
-        say(f"building {len(missing)} programs; from nothing this takes minutes each")
+        names = ", ".join(program.name for program in missing)
+        say(f"building {names}; from nothing this takes minutes each")
         for number, program in enumerate(missing, 1):
             _build_one(go, program, f"[{number}/{len(missing)}] {program.name}", say)
 
