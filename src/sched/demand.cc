@@ -1,6 +1,7 @@
 #include "sched/demand.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/check.h"
@@ -150,8 +151,16 @@ class Builder {
     const auto first = [this](PodId a, PodId b) {
       return state_.pod(a).priority > state_.pod(b).priority;
     };
-    if (!std::ranges::is_sorted(pods, first)) {
-      std::ranges::stable_sort(pods, first);
+    if (std::ranges::is_sorted(pods, first)) {
+      return;
+    }
+    std::map<int32_t, std::vector<PodId>, std::greater<>> by_priority;
+    for (const PodId pod : pods) {
+      by_priority[state_.pod(pod).priority].push_back(pod);
+    }
+    pods.clear();
+    for (const auto& [priority, same] : by_priority) {
+      pods.insert(pods.end(), same.begin(), same.end());
     }
   }
 
