@@ -228,16 +228,20 @@ class Api:
         spec = crd["spec"]
         deadline = time.monotonic() + within_s
         for version in spec["versions"]:
-            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}?limit=1"
-            while True:
-                try:
-                    self.request("GET", path)
-                    break
-                except ApiError as error:
-                    if time.monotonic() > deadline:
-                        name = crd["metadata"]["name"]
-                        raise ClusterError(f"{name} is not served: {error}") from error
-                time.sleep(0.05)
+            root = f"/apis/{spec['group']}/{version['name']}"
+            # The server lists what it serves a moment after it serves it.
+            for path in (f"{root}/{spec['names']['plural']}?limit=1", root):
+                self._await_answer(path, crd["metadata"]["name"], deadline)
+
+    def _await_answer(self, path: str, name: str, deadline: float) -> None:
+        while True:
+            try:
+                self.request("GET", path)
+                return
+            except ApiError as error:
+                if time.monotonic() > deadline:
+                    raise ClusterError(f"{name} is not served: {error}") from error
+            time.sleep(0.05)
 
 
 def documents_of(path: pathlib.Path) -> Iterator[Object]:
