@@ -147,7 +147,7 @@ int main() {
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {
     try {
-      std::cout << hopwise::Answer(hopwise::Json::parse(line)).dump() << std::endl;
+      std::cout << hopwise::Answer(hopwise::Json::parse(line)).dump() << '\n' << std::flush;
     } catch (const std::exception& error) {
       std::cerr << "hopwise_oracle_answer: line " << number << ": " << error.what() << '\n';
       return 1;
