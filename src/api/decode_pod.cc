@@ -66,33 +66,29 @@ bool DecodeContainer(JsonValue& value, ContainerDraft& out) {
   });
 }
 
-bool ReadContainers(JsonValue& value, PodDraft& out) {
-  out.names.clear();
-  out.resources.containers.clear();
+bool DecodeContainers(JsonValue& value, PodDraft& out, std::vector<std::string>& names,
+                      std::vector<ContainerResources>& list, bool init) {
+  names.clear();
+  list.clear();
   return value.ForEachItem([&](JsonValue& item) {
     ContainerDraft container;
     if (!DecodeContainer(item, container)) return false;
-    out.names.push_back(std::move(container.name));
-    out.resources.containers.push_back(std::move(container.resources));
-    for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
+    // An init container that ends gives its ports back; kube-scheduler never counts them.
+    if (!init || container.resources.sidecar) {
+      for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
+    }
+    names.push_back(std::move(container.name));
+    list.push_back(std::move(container.resources));
     return true;
   });
 }
 
-// An init container that ends gives its ports back; kube-scheduler never counts them.
+bool ReadContainers(JsonValue& value, PodDraft& out) {
+  return DecodeContainers(value, out, out.names, out.resources.containers, false);
+}
+
 bool ReadInitContainers(JsonValue& value, PodDraft& out) {
-  out.init_names.clear();
-  out.resources.init.clear();
-  return value.ForEachItem([&](JsonValue& item) {
-    ContainerDraft container;
-    if (!DecodeContainer(item, container)) return false;
-    if (container.resources.sidecar) {
-      for (PortDraft& port : container.ports) out.ports.push_back(std::move(port));
-    }
-    out.init_names.push_back(std::move(container.name));
-    out.resources.init.push_back(std::move(container.resources));
-    return true;
-  });
+  return DecodeContainers(value, out, out.init_names, out.resources.init, true);
 }
 
 bool ReadOverhead(JsonValue& value, PodDraft& out) {

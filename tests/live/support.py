@@ -38,6 +38,8 @@ PLUGINS = "scheduling.x-k8s.io/v1alpha1"
 TOPOLOGY = "topology.volcano.sh/v1alpha1"
 LEASE = ("coordination.k8s.io/v1", "Lease", "hopwise-scheduler", "hopwise-system")
 GPUS = 8  # of a node
+# spec of a PersistentVolumeClaim.
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 # A Lease that is taken over within seconds, for tests that kill leaders.
 SHORT_LEASE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from hopcluster.api import ApiError
 from hopcluster.objects import pod
-from support import TOPOLOGY, VOLCANO, eventually, name_of, pod_group, queue
+from support import CLAIM, TOPOLOGY, VOLCANO, eventually, name_of, pod_group, queue
 from test_webhook import JOBS, hook, job
 
 __all__ = ["hook"]  # a fixture
@@ -15,7 +15,6 @@ __all__ = ["hook"]  # a fixture
 Object = dict[str, Any]
 BOTH_TIERS = {"highestTierAllowed": 1, "highestTierName": "leaf"}
 PARTS = {"totalPartitions": 2, "partitionSize": 2}
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
 def said(user, item: Object) -> str:

@@ -15,15 +15,11 @@ from support import (
     priority_class,
     uid_of,
 )
-from test_jobs import BATCH, Jobs, job, task
+from test_jobs import BATCH, Jobs, job, jobs, task
+
+__all__ = ["jobs"]  # a fixture
 
 ENDS = {"AbortJob": "Aborted", "TerminateJob": "Terminated", "CompleteJob": "Completed"}
-
-
-@pytest.fixture
-def jobs(user, scheduler, workloads):
-    user.floor(4)
-    return Jobs(user)
 
 
 def restarts(jobs, pod_name: str, count: int) -> None:

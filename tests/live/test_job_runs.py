@@ -8,6 +8,7 @@ import json
 import pytest
 from hopcluster.objects import pod
 from support import (
+    CLAIM,
     GPUS,
     VOLCANO,
     annotation_of,
@@ -20,15 +21,9 @@ from support import (
     uid_of,
 )
 from test_cli import Shell
-from test_jobs import BATCH, BUS, Jobs, job, task
+from test_jobs import BATCH, BUS, job, jobs, task
 
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-
-
-@pytest.fixture
-def jobs(user, scheduler, workloads):
-    user.floor(4)
-    return Jobs(user)
+__all__ = ["jobs"]  # a fixture
 
 
 def environment(one: dict) -> dict[str, str]:
