@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/meta.h"
+#include "api/pod_terms.h"
 #include "api/resources.h"
 
 namespace hopwise::api {
@@ -66,6 +67,7 @@ struct Pod {
   std::optional<std::vector<NodeSelectorTerm>> required_node_affinity;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
+  PodTerms terms;
   std::vector<std::string> scheduling_gates;
   std::vector<UnevaluatedConstraint> unevaluated;
   PodPhase phase = PodPhase::kPending;

@@ -21,6 +21,83 @@ struct StatusDraft {
   ResourceList granted;
 };
 
+// A term and the keys that join its selector once the pod's labels are known.
+struct TermDraft {
+  int32_t weight = 0;
+  PodAffinityTerm term;
+  std::vector<std::string> match_keys, mismatch_keys;
+};
+
+constexpr std::array<JsonField<TermDraft>, 6> kTerm = {{
+    {"topologyKey",
+     [](JsonValue& value, TermDraft& out) { return Decode(value, out.term.topology_key); }},
+    {"labelSelector",
+     [](JsonValue& value, TermDraft& out) { return Decode(value, out.term.selector); }},
+    {"namespaces",
+     [](JsonValue& value, TermDraft& out) { return Decode(value, out.term.namespaces); }},
+    {"namespaceSelector",
+     [](JsonValue& value, TermDraft& out) { return Decode(value, out.term.namespace_selector); }},
+    {"matchLabelKeys", Into<&TermDraft::match_keys>},
+    {"mismatchLabelKeys", Into<&TermDraft::mismatch_keys>},
+}};
+
+constexpr std::array<JsonField<TermDraft>, 2> kWeightedTerm = {{
+    {"weight", Into<&TermDraft::weight>},
+    {"podAffinityTerm", Within<kTerm>},
+}};
+
+// As the API server does it when it stores a pod: keys that the pod lacks are passed over, and a
+// term without a selector has nothing to add to.
+void AddKeys(std::optional<LabelSelector>& selector, const std::vector<std::string>& keys,
+             Operator op, const StringMap& labels) {
+  for (const std::string& key : keys) {
+    const std::string* value = Find(labels, key);
+    if (selector && value != nullptr) selector->requirements.push_back({key, op, {*value}});
+  }
+}
+
+struct SpreadDraft {
+  SpreadConstraint constraint;
+  std::vector<std::string> match_keys;
+};
+
+template <auto Member>
+bool OfSpread(JsonValue& value, SpreadDraft& out) {
+  return Decode(value, out.constraint.*Member);
+}
+
+template <auto Member>
+bool ReadPolicy(JsonValue& value, SpreadDraft& out) {
+  std::string_view policy;
+  if (!value.ReadString(policy)) return false;
+  out.constraint.*Member = policy == "Honor";
+  return true;
+}
+
+// Only ScheduleAnyway is a wish; the field is required, so its absence is no wish either.
+bool ReadWhenUnsatisfiable(JsonValue& value, SpreadDraft& out) {
+  std::string_view when;
+  if (!value.ReadString(when)) return false;
+  out.constraint.hard = when != "ScheduleAnyway";
+  return true;
+}
+
+constexpr std::array<JsonField<SpreadDraft>, 8> kSpread = {{
+    {"topologyKey", OfSpread<&SpreadConstraint::topology_key>},
+    {"labelSelector", OfSpread<&SpreadConstraint::selector>},
+    {"maxSkew", OfSpread<&SpreadConstraint::max_skew>},
+    {"minDomains", OfSpread<&SpreadConstraint::min_domains>},
+    {"whenUnsatisfiable", ReadWhenUnsatisfiable},
+    {"nodeAffinityPolicy", ReadPolicy<&SpreadConstraint::honor_affinity>},
+    {"nodeTaintsPolicy", ReadPolicy<&SpreadConstraint::honor_taints>},
+    {"matchLabelKeys", Into<&SpreadDraft::match_keys>},
+}};
+
+struct TermDrafts {
+  std::vector<TermDraft> affinity, anti_affinity, preferred_affinity, preferred_anti_affinity;
+  std::vector<SpreadDraft> spread;
+};
+
 // A pod while its fields come in, in any order.
 struct PodDraft {
   Pod pod;
@@ -28,6 +105,7 @@ struct PodDraft {
   std::vector<std::string> names, init_names;  // of the containers, as in resources
   std::vector<PortDraft> ports;
   bool host_network = false;
+  TermDrafts terms;
   StatusDraft status;  // of the pod as a whole
   std::vector<StatusDraft> container_statuses;
 };
@@ -39,6 +117,7 @@ struct ContainerDraft {
 };
 
 constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
 bool DecodePort(JsonValue& value, PortDraft& out) {
   return value.ForEachField([&](std::string_view key, JsonValue& field) {
@@ -148,34 +227,38 @@ bool ReadNodeAffinity(JsonValue& value, PodDraft& out) {
   });
 }
 
-// Notes the field as unevaluated when a required term stands in it.
+// Notes the field as unevaluated when a required term stands in it: what members of one gang do to
+// each other is not judged.
+template <auto Required, auto Preferred>
 bool ReadPodAffinity(JsonValue& value, PodDraft& out) {
-  bool any = false;
-  const bool ok = value.ForEachField([&](std::string_view key, JsonValue& required) {
-    if (key != kRequired) return true;
-    return required.ForEachItem([&](JsonValue&) { return any = true; });
+  const bool ok = value.ForEachField([&](std::string_view key, JsonValue& list) {
+    std::vector<TermDraft>* terms = key == kRequired    ? &(out.terms.*Required)
+                                    : key == kPreferred ? &(out.terms.*Preferred)
+                                                        : nullptr;
+    if (terms == nullptr) return true;
+    terms->clear();
+    return list.ForEachItem([&](JsonValue& item) {
+      return key == kRequired ? Within<kTerm>(item, terms->emplace_back())
+                              : Within<kWeightedTerm>(item, terms->emplace_back());
+    });
   });
-  if (ok && any) out.pod.unevaluated.push_back({PathText(value.path())});
+  if (ok && !(out.terms.*Required).empty()) out.pod.unevaluated.push_back({PathText(value.path())});
   return ok;
 }
 
 constexpr std::array<JsonField<PodDraft>, 3> kAffinity = {{
     {"nodeAffinity", ReadNodeAffinity},
-    {"podAffinity", ReadPodAffinity},
-    {"podAntiAffinity", ReadPodAffinity},
+    {"podAffinity", ReadPodAffinity<&TermDrafts::affinity, &TermDrafts::preferred_affinity>},
+    {"podAntiAffinity",
+     ReadPodAffinity<&TermDrafts::anti_affinity, &TermDrafts::preferred_anti_affinity>},
 }};
 
-// Only ScheduleAnyway is a wish; the field is required, so its absence is no wish either.
 bool ReadSpread(JsonValue& value, PodDraft& out) {
-  bool any = false;
-  const bool ok = value.ForEachItem([&](JsonValue& item) {
-    std::string_view when;
-    const bool read = item.ForEachField([&](std::string_view key, JsonValue& field) {
-      return key != "whenUnsatisfiable" || field.ReadString(when);
-    });
-    any = any || when != "ScheduleAnyway";
-    return read;
-  });
+  out.terms.spread.clear();
+  const bool ok = value.ForEachItem(
+      [&](JsonValue& item) { return Within<kSpread>(item, out.terms.spread.emplace_back()); });
+  const bool any = std::ranges::any_of(
+      out.terms.spread, [](const SpreadDraft& drafted) { return drafted.constraint.hard; });
   if (ok && any) out.pod.unevaluated.push_back({PathText(value.path())});
   return ok;
 }
@@ -291,6 +374,31 @@ void TakeHostPorts(PodDraft& draft) {
   }
 }
 
+void TakeTerms(PodDraft& draft) {
+  const StringMap& labels = draft.pod.meta.labels;
+  const auto finish = [&](TermDraft& drafted) {
+    AddKeys(drafted.term.selector, drafted.match_keys, Operator::kIn, labels);
+    AddKeys(drafted.term.selector, drafted.mismatch_keys, Operator::kNotIn, labels);
+    return std::move(drafted.term);
+  };
+  const auto take = [&](std::vector<TermDraft>& from, std::vector<PodAffinityTerm>& to) {
+    for (TermDraft& drafted : from) to.push_back(finish(drafted));
+  };
+  const auto take_weighted = [&](std::vector<TermDraft>& from,
+                                 std::vector<WeightedPodAffinityTerm>& to) {
+    for (TermDraft& drafted : from) to.push_back({drafted.weight, finish(drafted)});
+  };
+  PodTerms& terms = draft.pod.terms;
+  take(draft.terms.affinity, terms.affinity);
+  take(draft.terms.anti_affinity, terms.anti_affinity);
+  take_weighted(draft.terms.preferred_affinity, terms.preferred_affinity);
+  take_weighted(draft.terms.preferred_anti_affinity, terms.preferred_anti_affinity);
+  for (SpreadDraft& drafted : draft.terms.spread) {
+    AddKeys(drafted.constraint.selector, drafted.match_keys, Operator::kIn, labels);
+    terms.spread.push_back(std::move(drafted.constraint));
+  }
+}
+
 std::optional<HeldResources> HeldBy(StatusDraft& status) {
   if (!status.actual) return std::nullopt;
   return HeldResources{std::move(status.actual->requests), std::move(status.granted)};
@@ -322,6 +430,7 @@ bool DecodePod(JsonObject& object, Object& out) {
   PodDraft draft;
   if (!ReadRoot<kRoot>(object, draft)) return false;
   TakeHostPorts(draft);
+  TakeTerms(draft);
   TakeHeldResources(draft);
   if (draft.pod.scheduler_name.empty()) draft.pod.scheduler_name = "default-scheduler";
   draft.pod.request = EffectiveRequest(draft.resources);

@@ -8,7 +8,9 @@
 #include "base/check.h"
 #include "base/int128.h"
 #include "base/quantity.h"
+#include "cluster/node_match.h"
 #include "cluster/state.h"
+#include "cluster/term_judge.h"
 
 namespace hopwise::cluster {
 namespace {
@@ -106,6 +108,9 @@ bool NoneFits(const Columns& columns, const Request& request, size_t zone) {
 
 }  // namespace
 
+FitCache::FitCache(const State& state) : state_(state) {}
+FitCache::~FitCache() = default;
+
 std::string PredicateSet::Key() const {
   std::string key;
   AppendRequirements(key, selector);
@@ -131,6 +136,8 @@ std::string PredicateSet::Key() const {
   for (const auto& requirements : extra) {
     AppendRequirements(key, requirements);
   }
+  key.push_back('t');
+  terms.AppendKey(key);
   return key;
 }
 
@@ -150,7 +157,7 @@ ClassId FitCache::InternClass(const Request& request) {
 PredicateId FitCache::InternPredicates(const PredicateSet& set) {
   const StringId id = predicate_keys_.Intern(set.Key());
   if (id.index() == predicates_.size()) {
-    Predicates p;
+    Predicate p;
     p.set = set;
     p.trivial = set.selector.empty() && !set.has_affinity && set.ports.empty() && set.extra.empty();
     predicates_.push_back(std::move(p));
@@ -178,84 +185,6 @@ const PredicateSet& FitCache::ShapePredicates(ShapeId s) const { return Predicat
 
 namespace {
 
-// Labels of a node looked up through the state's string pool.
-class NodeLabels {
- public:
-  NodeLabels(const State& state, const NodeRecord& node) : state_(state), node_(node) {}
-
-  [[nodiscard]] const std::string* Find(std::string_view key) const {
-    const StringId id = state_.strings().Find(key);
-    if (!id.valid()) {
-      return nullptr;
-    }
-    const auto at =
-        std::ranges::lower_bound(node_.labels, id, {}, [](const auto& pair) { return pair.first; });
-    return at != node_.labels.end() && at->first == id ? &state_.Text(at->second) : nullptr;
-  }
-
- private:
-  const State& state_;
-  const NodeRecord& node_;
-};
-
-bool ParseInteger(const std::string& text, int64_t& out) {
-  const auto done = std::from_chars(text.data(), text.data() + text.size(), out);
-  return done.ec == std::errc() && done.ptr == text.data() + text.size();
-}
-
-bool MatchesValue(const api::Requirement& requirement, const std::string* value) {
-  int64_t have = 0;
-  int64_t want = 0;
-  switch (requirement.op) {
-    case api::Operator::kIn:
-      return value != nullptr &&
-             std::ranges::find(requirement.values, *value) != requirement.values.end();
-    case api::Operator::kNotIn:
-      return value == nullptr ||
-             std::ranges::find(requirement.values, *value) == requirement.values.end();
-    case api::Operator::kExists:
-      return value != nullptr;
-    case api::Operator::kDoesNotExist:
-      return value == nullptr;
-    case api::Operator::kGt:
-    case api::Operator::kLt:
-      if (value == nullptr || requirement.values.size() != 1 || !ParseInteger(*value, have) ||
-          !ParseInteger(requirement.values.front(), want)) {
-        return false;
-      }
-      return requirement.op == api::Operator::kGt ? have > want : have < want;
-  }
-  return false;
-}
-
-bool MatchesAll(const std::vector<api::Requirement>& requirements, const NodeLabels& labels) {
-  return std::ranges::all_of(requirements, [&](const api::Requirement& requirement) {
-    return MatchesValue(requirement, labels.Find(requirement.key));
-  });
-}
-
-bool MatchesTerm(const api::NodeSelectorTerm& term, const NodeRecord& node,
-                 const NodeLabels& labels) {
-  if (term.expressions.empty() && term.fields.empty()) {
-    return false;  // as kube-scheduler: an empty term selects nothing
-  }
-  const bool fields = std::ranges::all_of(term.fields, [&](const api::Requirement& field) {
-    return field.key == "metadata.name" && MatchesValue(field, &node.name);
-  });
-  return fields && MatchesAll(term.expressions, labels);
-}
-
-bool ToleratesAll(const std::vector<api::Toleration>& tolerations,
-                  const std::vector<api::Taint>& taints) {
-  return std::ranges::all_of(taints, [&](const api::Taint& taint) {
-    if (taint.effect == "PreferNoSchedule") {
-      return true;
-    }
-    return std::ranges::any_of(tolerations,
-                               [&](const api::Toleration& t) { return api::Tolerates(t, taint); });
-  });
-}
-
 bool ToleratesCordon(const std::vector<api::Toleration>& tolerations) {
   const api::Taint cordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
   return std::ranges::any_of(tolerations,
@@ -275,18 +204,14 @@ NodeVerdict JudgeTraits(const State& state, const NodeRecord& node, const Predic
   if (!node.taints.empty() && !ToleratesAll(set.tolerations, node.taints)) {
     return NodeVerdict::kTaint;
   }
-  const NodeLabels labels(state, node);
-  if (!MatchesAll(set.selector, labels)) {
+  if (!MatchesAll(state, node, set.selector)) {
     return NodeVerdict::kSelector;
   }
-  if (set.has_affinity &&
-      std::ranges::none_of(set.affinity, [&](const api::NodeSelectorTerm& term) {
-        return MatchesTerm(term, node, labels);
-      })) {
+  if (set.has_affinity && !MatchesAny(state, node, set.affinity)) {
     return NodeVerdict::kAffinity;
   }
   for (const auto& requirements : set.extra) {
-    if (!MatchesAll(requirements, labels)) {
+    if (!MatchesAll(state, node, requirements)) {
       return NodeVerdict::kAffinity;
     }
   }
@@ -314,7 +239,7 @@ bool FitCache::Allowed(NodeId node, const PredicateSet& set, NodeVerdict* why) c
   return verdict == NodeVerdict::kFits;
 }
 
-bool FitCache::KnownAllowed(NodeId node, const Predicates& p) const {
+bool FitCache::KnownAllowed(NodeId node, const Predicate& p) const {
   return p.fresh && p.seen == state_.columns().traits_journal().end() &&
          node.index() / 64 < p.bits.size() &&
          ((p.bits[node.index() / 64] >> (node.index() % 64)) & 1U) != 0;
@@ -325,6 +250,12 @@ NodeVerdict FitCache::Judge(NodeId node, ShapeId shape) const {
   if (!KnownAllowed(node, PredicatesOf(shape)) &&
       !Allowed(node, ShapePredicates(shape), &verdict)) {
     return verdict;
+  }
+  if (Concerned(shape)) {
+    verdict = TermJudge(state_, {shape}).Judge(0, node);
+    if (verdict != NodeVerdict::kFits) {
+      return verdict;
+    }
   }
   if (state_.IsAvoided(node, ShapeClass(shape))) {
     return NodeVerdict::kAvoided;
@@ -338,8 +269,84 @@ int64_t FitCache::FitAfresh(NodeId node, ShapeId shape) const {
   if (!Allowed(node, set, nullptr) || state_.IsAvoided(node, ShapeClass(shape))) {
     return 0;
   }
-  const int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
+  int64_t most = set.ports.empty() ? kMaxFitPerNode : 1;
+  if (Concerned(shape)) {
+    TermJudge judge(state_, {shape});
+    if (judge.Judge(0, node) != NodeVerdict::kFits) {
+      return 0;
+    }
+    most = judge.OnePerNode(0, node) ? 1 : most;
+  }
   return std::min(most, state_.columns().Fit(node, ShapeRequest(shape)));
+}
+
+bool FitCache::Concerned(ShapeId shape) const {
+  const TermSet& terms = ShapePredicates(shape).terms;
+  return (terms.Asks() || !terms.matches.empty()) && state_.terms().Concerns(terms);
+}
+
+const SpreadCounts* FitCache::SpreadOf(ShapeId shape) const {
+  const Predicate& p = PredicatesOf(shape);
+  if (p.set.terms.spread.empty()) {
+    return nullptr;
+  }
+  if (p.spread == nullptr) {
+    p.spread = std::make_unique<SpreadCounts>();
+  }
+  p.spread->Update(state_, p.set);
+  return p.spread.get();
+}
+
+ShapeId FitCache::Bare(ShapeId shape) {
+  if (!ShapePredicates(shape).terms.Asks() && ShapePredicates(shape).terms.matches.empty()) {
+    return shape;
+  }
+  PredicateSet set = ShapePredicates(shape);
+  set.terms = {};
+  return InternShape(ShapeClass(shape), InternPredicates(set));
+}
+
+// The room that the bare shape finds, but for nodes that the pods around them forbid.
+const ShapeFit& FitCache::GetJudged(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                                    uint64_t topology_version) {
+  const ShapeId bare = Bare(shape);
+  const uint64_t version = state_.terms().Version(ShapePredicates(shape).terms);
+  const uint64_t seen = state_.columns().room_journal().end();
+  Shape& current = shapes_[shape.index()];
+  const bool same_trees = current.topology_version == topology_version;
+  if (current.data && current.judged && current.seen == seen && current.terms_seen == version &&
+      same_trees) {
+    current.last_use = ++clock_;
+    current.data->sums.resize(trees.size());
+    return *current.data;
+  }
+  const ShapeFit& open = Get(bare, trees, topology_version);
+  auto data = std::make_unique<ShapeFit>();
+  data->fit = open.fit;
+  data->max_fit = open.max_fit;
+  TermJudge judge(state_, {shape});
+  for (size_t n = 0; n < data->fit.size(); ++n) {
+    uint16_t& fit = data->fit[n];
+    if (fit == 0) {
+      continue;
+    }
+    if (judge.Judge(0, NodeId(n)) != NodeVerdict::kFits) {
+      fit = 0;
+    } else if (judge.OnePerNode(0, NodeId(n))) {
+      fit = 1;
+    }
+  }
+  data->sums.resize(trees.size());
+  Shape& s = shapes_[shape.index()];
+  held_ += s.data ? 0 : data->fit.size() * sizeof(uint16_t);
+  s.data = std::move(data);
+  s.judged = true;
+  s.seen = seen;
+  s.terms_seen = version;
+  s.topology_version = topology_version;
+  s.last_use = ++clock_;
+  Evict(shape);
+  return *s.data;
 }
 
 int64_t FitCache::FitEmpty(NodeId node, ShapeId shape) const {
@@ -352,7 +359,7 @@ int64_t FitCache::FitEmpty(NodeId node, ShapeId shape) const {
   return std::min(most, state_.columns().FitEmpty(node, ShapeRequest(shape)));
 }
 
-void FitCache::UpdatePredicates(Predicates& p) {
+void FitCache::UpdatePredicates(Predicate& p) {
   const Journal& journal = state_.columns().traits_journal();
   const size_t nodes = state_.node_slots();
   const Journal::Tail tail = journal.Since(p.fresh ? p.seen : 0);
@@ -396,7 +403,7 @@ void FitCache::Recompute(Shape& s) {
   const Columns& columns = state_.columns();
   const size_t nodes = state_.node_slots();
   const Request& request = ClassRequest(s.resource_class);
-  const Predicates& p = predicates_[s.predicates.index()];
+  const Predicate& p = predicates_[s.predicates.index()];
   ShapeFit& data = *s.data;
   data.fit.resize(nodes);
   const int64_t most = MostOf(request, p.set);
@@ -482,7 +489,7 @@ void FitCache::SumTree(const ShapeFit& data, const topology::Tree& tree,
 
 std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tree) {
   Shape& s = shapes_[shape.index()];
-  Predicates& p = predicates_[s.predicates.index()];
+  Predicate& p = predicates_[s.predicates.index()];
   UpdatePredicates(p);
   const Columns& columns = state_.columns();
   const Request& request = ClassRequest(s.resource_class);
@@ -512,7 +519,7 @@ std::vector<int64_t> FitCache::EmptySums(ShapeId shape, const topology::Tree& tr
 void FitCache::Follow(Shape& s, const std::vector<const topology::Tree*>& trees) {
   ShapeFit& data = *s.data;
   const Columns& columns = state_.columns();
-  const Predicates& p = predicates_[s.predicates.index()];
+  const Predicate& p = predicates_[s.predicates.index()];
   const Request& request = ClassRequest(s.resource_class);
   const int64_t most = p.set.ports.empty() ? kMaxFitPerNode : 1;
   for (const NodeId node : columns.room_journal().Since(s.seen).nodes) {
@@ -539,14 +546,17 @@ void FitCache::Follow(Shape& s, const std::vector<const topology::Tree*>& trees)
 
 const ShapeFit& FitCache::Get(ShapeId shape, const std::vector<const topology::Tree*>& trees,
                               uint64_t topology_version) {
+  if (Concerned(shape)) {
+    return GetJudged(shape, trees, topology_version);
+  }
   Shape& s = shapes_[shape.index()];
   s.last_use = ++clock_;
-  Predicates& p = predicates_[s.predicates.index()];
+  Predicate& p = predicates_[s.predicates.index()];
   UpdatePredicates(p);
   const Journal& journal = state_.columns().room_journal();
   const Journal::Tail tail = journal.Since(s.data ? s.seen : 0);
   const size_t nodes = state_.node_slots();
-  const bool follow = s.data && tail.complete && s.data->fit.size() == nodes &&
+  const bool follow = s.data && !s.judged && tail.complete && s.data->fit.size() == nodes &&
                       tail.nodes.size() <= nodes / kFollowShare + 1;
   if (s.data && s.topology_version != topology_version) {
     s.data->sums.clear();
@@ -561,6 +571,7 @@ const ShapeFit& FitCache::Get(ShapeId shape, const std::vector<const topology::T
     }
     Recompute(s);
   }
+  s.judged = false;
   s.seen = journal.end();
   s.topology_version = topology_version;
   s.data->sums.resize(trees.size());

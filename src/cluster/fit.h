@@ -5,6 +5,10 @@
 // sums[domain] adds them up over a tree. The first look at a shape sweeps the columns once, later
 // ones read only the nodes written to the journal since. Host ports allow one pod of the shape per
 // node.
+//
+// Where the pods around a node matter (terms.h), fit[node] is 0 where one more pod of the shape may
+// not go now. What pods of one gang do to each other is not in it, save that one whose
+// anti-affinity keeps its own kind away comes once a node.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +22,13 @@
 #include "base/ids.h"
 #include "cluster/columns.h"
 #include "cluster/model.h"
+#include "cluster/terms.h"
 #include "topology/tree.h"
 
 namespace hopwise::cluster {
 
 class State;
+struct SpreadCounts;
 
 // What a pod demands of a node besides room. Canonical: equal demands are equal members, so that
 // they intern to one PredicateId.
@@ -34,6 +40,7 @@ struct PredicateSet {
   std::vector<api::HostPort> ports;          // sorted
   std::vector<std::vector<api::Requirement>>
       extra;  // selectors of an ACK constraint: each must match
+  TermSet terms;
 
   [[nodiscard]] std::string Key() const;  // equal iff the sets are equal
 };
@@ -48,6 +55,10 @@ enum class NodeVerdict : uint8_t {
   kSelector,
   kAffinity,
   kPort,
+  kPodAffinity,      // no pod beside it that the pod requires
+  kPodAntiAffinity,  // a pod beside it that the pod keeps from
+  kKeptAway,         // a pod beside it that keeps from the pod
+  kSpread,           // too many alike in its domain, or in no domain
   kAvoided,
   kResources,
 };
@@ -63,7 +74,8 @@ inline constexpr uint16_t kMaxFitPerNode = 65535;
 
 class FitCache {
  public:
-  explicit FitCache(const State& state) : state_(state) {}
+  explicit FitCache(const State& state);
+  ~FitCache();
 
   ClassId InternClass(const Request& request);
   PredicateId InternPredicates(const PredicateSet& set);
@@ -72,7 +84,17 @@ class FitCache {
   [[nodiscard]] ClassId ShapeClass(ShapeId s) const { return shapes_[s.index()].resource_class; }
   [[nodiscard]] const Request& ShapeRequest(ShapeId s) const { return ClassRequest(ShapeClass(s)); }
   [[nodiscard]] const PredicateSet& ShapePredicates(ShapeId s) const;
+  [[nodiscard]] const PredicateSet& Predicates(PredicateId p) const {
+    return predicates_[p.index()].set;
+  }
   [[nodiscard]] size_t shape_count() const { return shapes_.size(); }
+
+  // Whether the pods around a node matter to the shape now.
+  [[nodiscard]] bool Concerned(ShapeId shape) const;
+  // The same shape where they do not.
+  ShapeId Bare(ShapeId shape);
+  // What the shape's spread constraints see now; nullptr without any.
+  [[nodiscard]] const SpreadCounts* SpreadOf(ShapeId shape) const;
 
   // Brings the shape up to date and returns it; good until the next call of a non-const member.
   const ShapeFit& Get(ShapeId shape, const std::vector<const topology::Tree*>& trees,
@@ -105,12 +127,13 @@ class FitCache {
   struct Class {
     Request request;
   };
-  struct Predicates {
+  struct Predicate {
     PredicateSet set;
     bool trivial = false;        // nothing demanded: only traits of the node count
     std::vector<uint64_t> bits;  // by node id: allowed
     uint64_t seen = 0;           // traits journal position
     bool fresh = false;
+    mutable std::unique_ptr<SpreadCounts> spread;  // null until asked for
   };
   struct Shape {
     ClassId resource_class;
@@ -119,14 +142,18 @@ class FitCache {
     uint64_t seen = 0;               // room journal position
     uint64_t topology_version = 0;
     uint64_t last_use = 0;
+    bool judged = false;      // data is of GetJudged
+    uint64_t terms_seen = 0;  // Terms::Version then
   };
 
-  [[nodiscard]] const Predicates& PredicatesOf(ShapeId s) const {
+  const ShapeFit& GetJudged(ShapeId shape, const std::vector<const topology::Tree*>& trees,
+                            uint64_t topology_version);
+  [[nodiscard]] const Predicate& PredicatesOf(ShapeId s) const {
     return predicates_[shapes_[s.index()].predicates.index()];
   }
   // Whether the bitmap, as far as it is current, has the node: then no record need be read.
-  [[nodiscard]] bool KnownAllowed(NodeId node, const Predicates& p) const;
-  void UpdatePredicates(Predicates& p);
+  [[nodiscard]] bool KnownAllowed(NodeId node, const Predicate& p) const;
+  void UpdatePredicates(Predicate& p);
   [[nodiscard]] bool Allowed(NodeId node, const PredicateSet& set, NodeVerdict* why) const;
   [[nodiscard]] int64_t MostOf(const Request& request, const PredicateSet& set) const;
   void Recompute(Shape& s);
@@ -136,7 +163,7 @@ class FitCache {
 
   const State& state_;
   std::vector<Class> classes_;
-  std::vector<Predicates> predicates_;
+  std::vector<Predicate> predicates_;
   std::vector<Shape> shapes_;
   StringPool class_keys_, predicate_keys_;
   std::pair<uint64_t, ShapeId> last_shape_;  // interned last: members of a gang come in a row

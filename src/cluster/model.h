@@ -67,6 +67,8 @@ struct PodRecord {
   StringId priority_class;
   uint32_t sub_group = kNoSubGroup;  // index into Gang::sub_groups
   uint32_t declaration = 0;          // what its annotations ask of its gang; internal to gangs.cc
+  uint32_t terms = 0;                // what it requires of other pods: an id of Terms, 0 = nothing
+  uint64_t terms_epoch = 0;          // Terms::epoch when predicates was read
   Time creation;
   uint64_t sequence = 0;  // order of first appearance
   PackedLabels labels;

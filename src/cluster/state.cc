@@ -38,6 +38,7 @@ int32_t DefaultPriority(const std::map<std::string, PriorityValue, std::less<>>&
 
 State::State(StateOptions options)
     : options_(std::move(options)),
+      terms_(std::make_unique<Terms>(*this, strings_)),
       fits_(std::make_unique<FitCache>(*this)),
       queues_(options_.default_queue),
       impl_(std::make_unique<Impl>(nodes_, pods_)) {
@@ -61,6 +62,8 @@ void State::Apply(const api::Object& object) {
     impl_->forest_stale = true;
   } else if (const auto* priority = std::get_if<api::PriorityClass>(&object)) {
     SetPriorityClass(priority->meta.name, PriorityValue{priority->value, priority->global_default});
+  } else if (const auto* ns = std::get_if<api::Namespace>(&object)) {
+    terms_->SetNamespace(ns->meta.name, Pack(ns->meta.labels));
   }
 }
 
@@ -114,6 +117,10 @@ void State::ApplyNode(const api::Node& node) {
     impl_->forest.UpsertNode(id, node.meta.name, node.meta.labels);
     impl_->forest_stale = true;
     ++impl_->labels_epoch;
+    terms_->NodeChanged(id, &nodes_[id.index()].labels);
+  }
+  if (born) {
+    for (const PodId pod : pods_on_[id.index()]) terms_->Enter(pods_[pod.index()]);
   }
   if (traits_changed) {
     columns_.TraitsChanged(id);
@@ -189,12 +196,14 @@ void State::RemoveNode(std::string_view name) {
   for (const PodId pod : pods_on_[id.index()]) {
     columns_.Release(id, RequestOf(pod));
     PodRecord& record = pods_[pod.index()];
+    terms_->Leave(record);
     record.node = NodeId();
     if (record.gang.valid()) impl_->changed_gangs.Mark(record.gang);
   }
   columns_.SetAllocatable(id, {});
   columns_.TraitsChanged(id);
   NodeRecord& record = nodes_[id.index()];
+  terms_->NodeChanged(id, nullptr);
   record.alive = false;
   record.unschedulable = false;
   record.ready = true;
@@ -258,6 +267,8 @@ void State::SetPriorityClass(std::string_view name, std::optional<PriorityValue>
 }
 
 void State::RemovePriorityClass(std::string_view name) { SetPriorityClass(name, std::nullopt); }
+
+void State::RemoveNamespace(std::string_view name) { terms_->RemoveNamespace(name); }
 
 Changes State::TakeChanges() {
   Changes changes;

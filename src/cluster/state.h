@@ -65,6 +65,7 @@ class State {
   void RemoveQueue(std::string_view name);
   void RemoveHyperNode(std::string_view name);
   void RemovePriorityClass(std::string_view name);
+  void RemoveNamespace(std::string_view name);
 
   // We decided: the pod holds its room on the node from now on. Preconditions: the pod is kPending,
   // the node alive.
@@ -89,7 +90,8 @@ class State {
   [[nodiscard]] Columns& mutable_columns() { return columns_; }
   FitCache& fits() { return *fits_; }
   [[nodiscard]] const FitCache& fits() const { return *fits_; }
-  // Shape of a pod, interned on first call.
+  [[nodiscard]] const Terms& terms() const { return *terms_; }
+  // Shape of a pod, interned on first call, and anew when pods with new terms came or went.
   ShapeId ShapeOf(PodId pod);
 
   [[nodiscard]] size_t node_slots() const { return nodes_.size(); }
@@ -167,7 +169,9 @@ class State {
   PodId NewPod(const api::Pod& pod);
   void ErasePod(PodId id);
   PodRecord ReadPod(const api::Pod& pod, const PodRecord& now);
-  PredicateId ReadPredicates(const api::Pod& pod, std::vector<std::vector<api::Requirement>> extra);
+  PredicateId ReadPredicates(const api::Pod& pod, const PodRecord& next,
+                             std::vector<std::vector<api::Requirement>> extra);
+  [[nodiscard]] TermSet TermsOf(const PodRecord& pod) const;
   // Each text of the labels is in use until it is released.
   PackedLabels Pack(const api::StringMap& labels);
   void Release(const PackedLabels& labels);
@@ -185,6 +189,7 @@ class State {
   StateOptions options_;
   StringPool strings_;
   Columns columns_;
+  std::unique_ptr<Terms> terms_;
   std::unique_ptr<FitCache> fits_;
   std::deque<NodeRecord> nodes_;
   std::vector<std::vector<PodId>> pods_on_;

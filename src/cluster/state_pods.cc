@@ -100,8 +100,13 @@ void State::ApplyPod(const api::Pod& pod) {
     if (next.blocker.empty()) next.blocker = BeyondCounting(pod.request);
   }
   next.has_ports = !pod.host_ports.empty();
+  const bool placing = next.ours && IsUnplaced(next.state);
+  if (placing || HoldsRoom(next.state)) {
+    next.terms = terms_->InternId(next.ns, pod.terms, placing);
+  }
   if (next.ours || next.has_ports) {
-    next.predicates = ReadPredicates(pod, std::move(facts.extra));
+    next.predicates = ReadPredicates(pod, next, std::move(facts.extra));
+    next.terms_epoch = terms_->epoch();
   }
   const bool same_shape =
       next.resource_class == now.resource_class && next.predicates == now.predicates;
@@ -110,8 +115,10 @@ void State::ApplyPod(const api::Pod& pod) {
   if (next.state == PodState::kAssumed) next.host = now.host;
   const GangId target = gangs.Target(facts, next, now.gang);
   const PackedLabels old_labels = now.labels;
+  const uint32_t old_terms = now.terms;
   Update(id, std::move(next), target);
   Release(old_labels);
+  terms_->Release(old_terms);
 }
 
 // All that follows from the object itself; seat, host, shape and what annotations ask are left out.
@@ -142,7 +149,16 @@ PodRecord State::ReadPod(const api::Pod& pod, const PodRecord& now) {
   return next;
 }
 
-PredicateId State::ReadPredicates(const api::Pod& pod,
+// Of a pod that is to be placed: what it requires of the pods around it, and which terms it
+// matches.
+TermSet State::TermsOf(const PodRecord& pod) const {
+  if (!pod.ours || !IsUnplaced(pod.state)) return {};
+  TermSet set = terms_->Get(pod.terms);
+  set.matches = terms_->MatchesOf(pod);
+  return set;
+}
+
+PredicateId State::ReadPredicates(const api::Pod& pod, const PodRecord& next,
                                   std::vector<std::vector<api::Requirement>> extra) {
   PredicateSet set;
   for (const auto& [key, value] : pod.node_selector) {
@@ -160,12 +176,21 @@ PredicateId State::ReadPredicates(const api::Pod& pod,
     return std::tie(a.port, a.protocol, a.ip) < std::tie(b.port, b.protocol, b.ip);
   });
   set.extra = std::move(extra);
+  set.terms = TermsOf(next);
   return fits_->InternPredicates(set);
 }
 
 ShapeId State::ShapeOf(PodId id) {
   PodRecord& pod = pods_[id.index()];
   HOPWISE_CHECK(pod.alive);
+  if (pod.terms_epoch != terms_->epoch() && pod.predicates.valid()) {
+    pod.terms_epoch = terms_->epoch();
+    PredicateSet set = fits_->Predicates(pod.predicates);
+    set.terms = TermsOf(pod);
+    const PredicateId next = fits_->InternPredicates(set);
+    if (next != pod.predicates) pod.shape = ShapeId();
+    pod.predicates = next;
+  }
   if (!pod.shape.valid()) {
     if (!pod.predicates.valid()) pod.predicates = fits_->InternPredicates({});
     pod.shape = fits_->InternShape(pod.resource_class, pod.predicates);
@@ -189,6 +214,7 @@ void State::EnterNode(PodId id) {
   pod.node = node.alive ? host : NodeId();
   if (!node.alive) return;
   columns_.Use(host, RequestOf(id));
+  terms_->Enter(pod);
   if (pod.has_ports) columns_.TraitsChanged(host);
 }
 
@@ -205,6 +231,7 @@ void State::LeaveNode(PodId id) {
   if (pod.has_ports) {
     std::erase_if(node.ports, [id](const auto& taken) { return taken.first == id; });
   }
+  if (pod.node.valid()) terms_->Leave(pod);
   pod.node = NodeId();
   if (!node.alive) return;
   columns_.Release(host, RequestOf(id));
@@ -227,7 +254,12 @@ void State::Update(PodId id, PodRecord next, GangId target) {
   const GangId old_gang = now.gang;
   GangBuilder gangs(*this);
 
+  const bool counts_otherwise =
+      !moves && holds && now.node.valid() &&
+      (now.labels != next.labels || now.terminating != next.terminating || now.terms != next.terms);
+
   if (held && moves) LeaveNode(id);
+  if (counts_otherwise) terms_->Leave(now);
   if (now.charged && (!holds || other_size || old_gang != target)) gangs.Discharge(id);
   next.charged = now.charged;
   next.node = now.node;
@@ -239,6 +271,7 @@ void State::Update(PodId id, PodRecord next, GangId target) {
     gangs.Join(id, target);
   }
   if (holds && moves) EnterNode(id);
+  if (counts_otherwise) terms_->Enter(now);
   if (old_gang.valid() && old_gang != target) gangs.Refresh(old_gang);
   if (target.valid()) gangs.Refresh(target);
   if (holds && target.valid() && !now.charged) gangs.Charge(id);
@@ -253,8 +286,10 @@ void State::ErasePod(PodId id) {
   gone.name = pods_[id.index()].name;
   impl_->pod_index.erase(id);
   const PackedLabels labels = pods_[id.index()].labels;
+  const uint32_t terms = pods_[id.index()].terms;
   Update(id, std::move(gone), GangId());
   Release(labels);
+  terms_->Release(terms);
   pods_[id.index()] = PodRecord();
   impl_->free_pods.push_back(id);
 }

@@ -59,6 +59,14 @@ std::string VerdictWords(NodeVerdict verdict) {
       return "refused such a pod lately";
     case NodeVerdict::kPort:
       return "with the host port taken";
+    case NodeVerdict::kPodAffinity:
+      return "without the pods it must stand beside";
+    case NodeVerdict::kPodAntiAffinity:
+      return "beside pods it keeps away from";
+    case NodeVerdict::kKeptAway:
+      return "beside pods that keep it away";
+    case NodeVerdict::kSpread:
+      return "against its topology spread";
     case NodeVerdict::kFits:
     case NodeVerdict::kGone:
     case NodeVerdict::kResources:

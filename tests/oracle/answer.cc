@@ -57,6 +57,14 @@ std::string Words(cluster::NodeVerdict verdict) {
       return "affinity";
     case NodeVerdict::kPort:
       return "port";
+    case NodeVerdict::kPodAffinity:
+      return "pod affinity";
+    case NodeVerdict::kPodAntiAffinity:
+      return "pod anti-affinity";
+    case NodeVerdict::kKeptAway:
+      return "pod anti-affinity of another";
+    case NodeVerdict::kSpread:
+      return "topology spread";
     case NodeVerdict::kResources:
       return "resources";
     default:
