@@ -107,6 +107,7 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
     Forget(id);
   }
   Gang& mine = gangs_[id];
+  const bool came = mine.waiting != report.waiting;
   mine.sequence = gang.sequence;
   mine.waiting = report.waiting;
   mine.latest = {report.reason.empty() ? "NotEnoughResources" : report.reason, report.message,
@@ -117,7 +118,9 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
     return;
   }
   if (other_reason) {
-    SetDue(id, mine, mine.due.set() ? mine.due : now + kMostGather);
+    mine.since = mine.since.set() ? mine.since : now;
+    const Time wait = now + (mine.waiting == 0 ? kMostMaking : kMostGather);
+    SetDue(id, mine, mine.due.set() && !came ? mine.due : std::min(wait, mine.since + kMostMaking));
   } else {
     const bool other_words = mine.told.message != mine.latest.message;
     SetDue(id, mine, other_words ? mine.told_at + kRetell : Time());
@@ -133,6 +136,7 @@ void Waiters::Say(const cluster::State& state, GangId id, Gang& gang, Time now, 
   SetDue(id, gang, {});
   gang.told = gang.latest;
   gang.told_at = now;
+  gang.since = {};
   gang.said = true;
   TellPods(state, id, gang.told, now, effects);
 }
