@@ -122,6 +122,7 @@ class Core {
   void TouchAll();
   void Decide(Time now, Effects& effects);
   void CarryOut(const sched::GangReport& report, Time now, Effects& effects);
+  void CarryOut(const std::vector<sched::Eviction>& evictions, Time now, Effects& effects);
   void Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);

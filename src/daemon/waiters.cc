@@ -167,14 +167,25 @@ void Waiters::TellPods(const cluster::State& state, GangId id, const Words& word
 
 void Waiters::TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
                              const std::string& message, Time now, Effects& effects) {
+  TellHeld(state, id, node, kSchedulerError, message, now, effects);
+}
+
+void Waiters::TellNominated(const cluster::State& state, PodId id, const std::string& node,
+                            const std::string& message, Time now, Effects& effects) {
+  TellHeld(state, id, node, kUnschedulable, message, now, effects);
+}
+
+void Waiters::TellHeld(const cluster::State& state, PodId id, const std::string& node,
+                       std::string_view reason, const std::string& message, Time now,
+                       Effects& effects) {
   const cluster::PodRecord& pod = state.pod(id);
   Shown& shown = shown_[id];
-  effects.patches.push_back(StatusPatch(
-      pod, {kSchedulerError, message, shown.version, !shown.is_false, json::Json(node)}, now));
+  effects.patches.push_back(
+      StatusPatch(pod, {reason, message, shown.version, !shown.is_false, json::Json(node)}, now));
   effects.events.push_back(
       {{"v1", "Pod", pod.ns, pod.name, pod.uid},
        {.warning = true, .reason = "FailedScheduling", .message = message, .key = ""}});
-  shown = {HashOf(kSchedulerError, message), true, true, shown.version, false};
+  shown = {HashOf(reason, message), true, true, shown.version, false};
 }
 
 void Waiters::Wake(const cluster::State& state, Time now, Effects& effects,

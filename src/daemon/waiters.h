@@ -63,6 +63,10 @@ class Waiters {
   void TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
                       const std::string& message, Time now, Effects& effects);
 
+  // The pod holds room on the node that others are leaving; `message` says whom it waits for.
+  void TellNominated(const cluster::State& state, PodId id, const std::string& node,
+                     const std::string& message, Time now, Effects& effects);
+
   // Takes note of the condition and the nominated node that a pod shows.
   void SeePod(PodId id, const api::Pod& pod);
   // The server has another version of the pod than the one its words were written for: once that is
@@ -90,6 +94,8 @@ class Waiters {
 
   void SetDue(GangId id, Gang& gang, Time due);
   void Say(const cluster::State& state, GangId id, Gang& gang, Time now, Effects& effects);
+  void TellHeld(const cluster::State& state, PodId id, const std::string& node,
+                std::string_view reason, const std::string& message, Time now, Effects& effects);
   // Those of its members that show other words.
   void TellPods(const cluster::State& state, GangId id, const Words& words, Time now,
                 Effects& effects);

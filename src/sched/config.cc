@@ -29,10 +29,10 @@ struct Known {
 
 // Registered names: volcano pkg/scheduler/actions/factory.go.
 constexpr std::array kActions = {
-    Known{"enqueue", Support::kServed},    Known{"allocate", Support::kServed},
-    Known{"backfill", Support::kServed},   Known{"preempt", Support::kLater},
-    Known{"reclaim", Support::kLater},     Known{"shuffle", Support::kLater},
-    Known{"gangpreempt", Support::kLater}, Known{"gangreclaim", Support::kLater},
+    Known{"enqueue", Support::kServed},     Known{"allocate", Support::kServed},
+    Known{"backfill", Support::kServed},    Known{"preempt", Support::kServed},
+    Known{"reclaim", Support::kServed},     Known{"shuffle", Support::kLater},
+    Known{"gangpreempt", Support::kServed}, Known{"gangreclaim", Support::kServed},
 };
 
 // Registered names: volcano pkg/scheduler/plugins/factory.go.
