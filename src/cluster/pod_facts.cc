@@ -18,7 +18,6 @@ constexpr std::string_view kFabric = "hopwise.dev/fabric";
 constexpr std::string_view kGroupMinimum = "scheduling.volcano.sh/group-min-member";
 constexpr std::string_view kQueueName = "scheduling.volcano.sh/queue-name";
 constexpr std::string_view kNodeConstraint = "alibabacloud.com/topology-aware-constraint";
-constexpr std::string_view kPreemptable = "volcano.sh/preemptable";
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kTaskSpec = "volcano.sh/task-spec";
 constexpr std::string_view kLwsName = "leaderworkerset.sigs.k8s.io/name";

@@ -42,6 +42,7 @@ struct PodFacts {
 
 PodFacts ReadPodFacts(const api::Pod& pod);
 
+inline constexpr std::string_view kPreemptable = "volcano.sh/preemptable";
 // False for what no scheduler may evict: pods of DaemonSets, of a kubelet's own manifests, of the
 // system-critical classes and of kube-system, and those that say volcano.sh/preemptable: "false".
 bool MayBeEvicted(const api::Pod& pod);

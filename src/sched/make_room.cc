@@ -14,6 +14,13 @@
 namespace hopwise::sched {
 namespace {
 
+// Clusters up to this size are searched to the end, as when a domain is chosen: all candidates, and
+// in each the cheapest of all sets of so many units at most.
+constexpr size_t kSmallCluster = 256;
+constexpr size_t kMostExact = 9;
+// Sets of units tried in all such searches for one gang; some tens of milliseconds.
+constexpr int kMostTries = 2'000;
+
 // What may be cleared: an interval of a tree's order of nodes.
 struct Candidate {
   size_t tree = 0;
@@ -70,6 +77,7 @@ class Search {
   [[nodiscard]] int64_t Shortage(const Candidate& candidate) const;
   [[nodiscard]] Choice TryWithout(const std::vector<Unit>& units);
   [[nodiscard]] std::optional<Room> Clear(const Candidate& candidate);
+  void Better(const Candidate& candidate, std::vector<Unit>& needed);
   [[nodiscard]] Room MakeAnswer(const Choice& choice, std::vector<Unit> units, uint16_t rank);
 
   cluster::State& state_;
@@ -81,6 +89,8 @@ class Search {
   Tools& tools_;
   cluster::Lifted lifted_;  // those on their way out, all the time
   std::vector<PodId> leaving_;
+  bool small_ = false;
+  int tries_ = 0;
   ResourceId scarce_;  // of what is asked, the one that a node has least of
 };
 
@@ -204,6 +214,39 @@ Choice Search::TryWithout(const std::vector<Unit>& units) {
                                            : ChooseDomain(state_, gang_, demand_, scope_, tools_);
 }
 
+// The cheapest set that suffices, if there is one cheaper than `needed`.
+void Search::Better(const Candidate& candidate, std::vector<Unit>& needed) {
+  const std::vector<Unit>& units = candidate.units;
+  const EvictCost limit = CostOf(needed, candidate.rank);
+  std::vector<std::pair<EvictCost, uint32_t>> sets;
+  const auto take = [&](uint32_t bits) {
+    std::vector<Unit> set;
+    for (size_t i = 0; i < units.size(); ++i) {
+      if ((bits >> i & 1U) != 0) {
+        set.push_back(units[i]);
+      }
+    }
+    return set;
+  };
+  for (uint32_t bits = 1; bits < 1U << units.size(); ++bits) {
+    EvictCost cost = CostOf(take(bits), candidate.rank);
+    if (cost < limit) {
+      sets.emplace_back(std::move(cost), bits);
+    }
+  }
+  std::ranges::sort(sets);
+  for (const auto& [cost, bits] : sets) {
+    if (++tries_ > kMostTries) {
+      return;
+    }
+    std::vector<Unit> set = take(bits);
+    if (TryWithout(set).found) {
+      needed = std::move(set);
+      return;
+    }
+  }
+}
+
 std::optional<Room> Search::Clear(const Candidate& candidate) {
   const std::vector<Unit>& units = candidate.units;
   const auto first = [&](size_t count) {
@@ -231,6 +274,9 @@ std::optional<Room> Search::Clear(const Candidate& candidate) {
       needed = std::move(fewer);
     }
   }
+  if (small_ && units.size() <= kMostExact) {
+    Better(candidate, needed);
+  }
   const Choice choice = TryWithout(needed);
   return choice.found ? std::optional(MakeAnswer(choice, std::move(needed), candidate.rank))
                       : std::nullopt;
@@ -254,6 +300,7 @@ Room Search::MakeAnswer(const Choice& choice, std::vector<Unit> units, uint16_t 
 }
 
 Room Search::Run() {
+  small_ = state_.trees()[0]->order.size() <= kSmallCluster;
   LiftLeaving();
   if (!leaving_.empty()) {
     const Choice choice = TryWithout({});
@@ -287,8 +334,10 @@ Room Search::Run() {
   size_t cleared = 0;
   size_t tried = 0;
   for (const Candidate& candidate : candidates) {
-    const bool enough = cleared >= kMostCleared || tried++ >= kMostTried;
-    if (enough || (best.found && candidate.bound >= best.cost)) {
+    // What makes up for the shortage is no true bound where room is in pieces, but a good guess.
+    const bool enough = cleared >= victims_.max_domains() || tried++ >= kMostTried ||
+                        (best.found && candidate.bound >= best.cost);
+    if (enough && !small_) {
       break;
     }
     std::optional<Room> room = Clear(candidate);

@@ -23,10 +23,8 @@
 
 namespace hopwise::sched {
 
-// Domains cleared in earnest for one gang, as `maxDomains` of Volcano's gangpreempt.
-inline constexpr size_t kMostCleared = 8;
-// The same, with those that turn out to be of no use: room in pieces, or too few victims that may
-// be asked.
+// Domains tried for one gang, with those that turn out to be of no use: room in pieces, or too few
+// victims that may be asked. Of those of use Victims::max_domains are compared.
 inline constexpr size_t kMostTried = 64;
 
 struct Room {

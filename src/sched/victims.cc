@@ -84,6 +84,13 @@ Victims::Victims(const cluster::State& state, const Config& config, GangId claim
   preempts_ = !actions.preempt.empty() && !yields;
   reclaims_ = !actions.reclaim.empty() && Has(config.plugins, "capacity") && !yields &&
               claimer_.queue.valid() && Deserves(claimer_.queue);
+  const EvictArguments standard;
+  const EvictArguments& own = actions.preempt == "gangpreempt" ? config.gang_preempt : standard;
+  const EvictArguments& others = actions.reclaim == "gangreclaim" ? config.gang_reclaim : standard;
+  breaks_own_ = own.whole_gangs;
+  breaks_others_ = others.whole_gangs;
+  max_domains_ = static_cast<size_t>(
+      std::max(preempts_ ? own.max_domains : 0, reclaims_ ? others.max_domains : 0));
 }
 
 // The preemptive vote of Volcano's plugin capacity, stricter in one point: what is asked must stay
@@ -245,7 +252,8 @@ void Victims::Split(GangId id, const std::set<NodeId>& nodes, std::vector<Unit>&
       offer({pod});
     }
   }
-  if (std::ranges::all_of(holders, [&](PodId pod) { return MayEvict(pod); })) {
+  const bool breaks = gang.queue == claimer_.queue ? breaks_own_ : breaks_others_;
+  if (breaks && std::ranges::all_of(holders, [&](PodId pod) { return MayEvict(pod); })) {
     out.push_back(MakeUnit(id, holders, true));
   }
 }

@@ -65,6 +65,8 @@ class Victims {
   Victims(const cluster::State& state, const Config& config, GangId claimer,
           const std::vector<int64_t>& request, const std::set<PodId>& spared, Time now);
 
+  // Domains that may be cleared in earnest.
+  [[nodiscard]] size_t max_domains() const { return max_domains_; }
   // Whether anybody could be evicted at all.
   [[nodiscard]] bool any() const { return preempts_ || reclaims_; }
   [[nodiscard]] bool MayEvict(PodId pod) const;
@@ -88,6 +90,8 @@ class Victims {
   const std::set<PodId>& spared_;
   Time now_;
   bool preempts_ = false, reclaims_ = false;
+  bool breaks_own_ = true, breaks_others_ = true;  // gangs of the claimer's queue, of others
+  size_t max_domains_ = 0;
 };
 
 }  // namespace hopwise::sched
