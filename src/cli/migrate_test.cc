@@ -214,7 +214,7 @@ kind: ConfigMap
 metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
 data:
   volcano-scheduler.conf: |
-    actions: "enqueue, allocate, preempt"
+    actions: "enqueue, allocate, shuffle"
     tiers:
     - plugins: [{name: priority}, {name: gang}, {name: sla}]
 ---

@@ -36,6 +36,70 @@ int64_t CountDone(const cluster::State& state, const cluster::Gang& gang) {
   return std::ranges::count_if(gang.pods, [&](PodId id) { return state.pod(id).succeeded; });
 }
 
+// What a gang holds beyond its minimums.
+struct Spare {
+  Spare(const cluster::State& s, const cluster::Gang& gang, const std::vector<PodId>& holders);
+  // Takes them off where no minimum needs them.
+  bool Take(const std::vector<PodId>& pods);
+
+  const cluster::State& state;
+  int64_t members = 0;
+  std::map<StringId, int64_t> by_role;            // of roles with a minimum
+  std::vector<int64_t> by_policy;                 // whole sub-groups
+  std::map<uint32_t, std::vector<PodId>> groups;  // holders by sub-group
+  std::vector<PodId> loose;                       // of none, in the order in which they may go
+};
+
+Spare::Spare(const cluster::State& s, const cluster::Gang& gang, const std::vector<PodId>& holders)
+    : state(s),
+      members(static_cast<int64_t>(holders.size()) + CountDone(s, gang) - gang.min_member) {
+  for (const auto& [role, minimum] : gang.min_per_role) {
+    by_role[role] = -minimum;
+  }
+  for (const cluster::SubGroupPolicy& policy : gang.policies) {
+    by_policy.push_back(-policy.min_groups);
+  }
+  for (const PodId pod : holders) {
+    const cluster::PodRecord& record = state.pod(pod);
+    if (const auto at = by_role.find(record.role); at != by_role.end()) {
+      ++at->second;
+    }
+    if (record.sub_group == cluster::PodRecord::kNoSubGroup) {
+      loose.push_back(pod);
+    } else {
+      groups[record.sub_group].push_back(pod);
+    }
+  }
+  for (const auto& [group, pods] : groups) {
+    ++by_policy[gang.sub_groups[group].policy];
+  }
+  std::ranges::sort(loose, {}, [&](PodId pod) {
+    const cluster::PodRecord& record = state.pod(pod);
+    return std::tuple(record.priority, -record.start.ns, -record.index, pod);
+  });
+}
+
+bool Spare::Take(const std::vector<PodId>& pods) {
+  std::map<StringId, int64_t> roles;
+  for (const PodId pod : pods) {
+    ++roles[state.pod(pod).role];
+  }
+  const bool needed = std::ranges::any_of(roles, [&](const auto& pair) {
+    const auto at = by_role.find(pair.first);
+    return at != by_role.end() && at->second < pair.second;
+  });
+  if (needed || members < static_cast<int64_t>(pods.size())) {
+    return false;
+  }
+  for (const auto& [role, count] : roles) {
+    if (const auto at = by_role.find(role); at != by_role.end()) {
+      at->second -= count;
+    }
+  }
+  members -= static_cast<int64_t>(pods.size());
+  return true;
+}
+
 }  // namespace
 
 EvictActions EvictActionsOf(const Config& config) {
@@ -188,72 +252,26 @@ Unit Victims::MakeUnit(GangId gang, std::vector<PodId> pods, bool breaks) const 
 void Victims::Split(GangId id, const std::set<NodeId>& nodes, std::vector<Unit>& out) const {
   const cluster::Gang& gang = state_.gang(id);
   const std::vector<PodId> holders = Holders(state_, gang);
+  Spare spare(state_, gang, holders);
   const auto here = [&](PodId pod) { return nodes.contains(state_.pod(pod).node); };
-  int64_t spare = static_cast<int64_t>(holders.size()) + CountDone(state_, gang) - gang.min_member;
-  std::map<StringId, int64_t> role_spare;  // roles with a minimum
-  for (const auto& [role, minimum] : gang.min_per_role) {
-    role_spare[role] = -minimum;
-  }
-  std::vector<int64_t> group_spare;  // by policy
-  for (const cluster::SubGroupPolicy& policy : gang.policies) {
-    group_spare.push_back(-policy.min_groups);
-  }
-  std::map<uint32_t, std::vector<PodId>> groups;  // by sub-group
-  std::vector<PodId> loose;
-  for (const PodId pod : holders) {
-    const cluster::PodRecord& record = state_.pod(pod);
-    if (const auto at = role_spare.find(record.role); at != role_spare.end()) {
-      ++at->second;
-    }
-    if (record.sub_group == cluster::PodRecord::kNoSubGroup) {
-      loose.push_back(pod);
-    } else {
-      groups[record.sub_group].push_back(pod);
-    }
-  }
-  for (const auto& [g, pods] : groups) {
-    ++group_spare[gang.sub_groups[g].policy];
-  }
-  // Takes them as a unit where no minimum needs them.
-  const auto offer = [&](std::vector<PodId> pods) {
-    std::map<StringId, int64_t> roles;
-    for (const PodId pod : pods) {
-      ++roles[state_.pod(pod).role];
-    }
-    const bool needed = std::ranges::any_of(roles, [&](const auto& pair) {
-      const auto at = role_spare.find(pair.first);
-      return at != role_spare.end() && at->second < pair.second;
-    });
-    if (needed || spare < static_cast<int64_t>(pods.size()) ||
-        !std::ranges::all_of(pods, [&](PodId pod) { return MayEvict(pod); })) {
-      return false;
-    }
-    for (const auto& [role, count] : roles) {
-      if (const auto at = role_spare.find(role); at != role_spare.end()) {
-        at->second -= count;
-      }
-    }
-    spare -= static_cast<int64_t>(pods.size());
-    out.push_back(MakeUnit(id, std::move(pods), false));
-    return true;
+  const auto may_go = [&](const std::vector<PodId>& pods) {
+    return std::ranges::all_of(pods, [&](PodId pod) { return MayEvict(pod); });
   };
-  for (auto at = groups.rbegin(); at != groups.rend(); ++at) {
-    int64_t& left = group_spare[gang.sub_groups[at->first].policy];
-    if (left > 0 && std::ranges::any_of(at->second, here) && offer(at->second)) {
+  for (auto at = spare.groups.rbegin(); at != spare.groups.rend(); ++at) {
+    int64_t& left = spare.by_policy[gang.sub_groups[at->first].policy];
+    if (left > 0 && std::ranges::any_of(at->second, here) && may_go(at->second) &&
+        spare.Take(at->second)) {
+      out.push_back(MakeUnit(id, at->second, false));
       --left;
     }
   }
-  std::ranges::sort(loose, {}, [&](PodId pod) {
-    const cluster::PodRecord& record = state_.pod(pod);
-    return std::tuple(record.priority, -record.start.ns, -record.index, pod);
-  });
-  for (const PodId pod : loose) {
-    if (here(pod)) {
-      offer({pod});
+  for (const PodId pod : spare.loose) {
+    if (here(pod) && may_go({pod}) && spare.Take({pod})) {
+      out.push_back(MakeUnit(id, {pod}, false));
     }
   }
   const bool breaks = gang.queue == claimer_.queue ? breaks_own_ : breaks_others_;
-  if (breaks && std::ranges::all_of(holders, [&](PodId pod) { return MayEvict(pod); })) {
+  if (breaks && may_go(holders)) {
     out.push_back(MakeUnit(id, holders, true));
   }
 }
