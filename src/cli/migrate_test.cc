@@ -293,6 +293,15 @@ TEST(MigrateCheck, SaysWhatItCouldNotLookAt) {
   EXPECT_EQ(outcome.out, "nothing differs in 0 objects; 1 kinds could not be looked at\n");
 }
 
+TEST(MigrateCheck, ANamespaceThatIsNotThereWasNotLookedAt) {
+  TestApiServer api;
+  api.Refuse("GET /api/v1/namespaces/nope", 404, "NotFound", "namespaces \"nope\" not found",
+             "nope");
+  const Outcome outcome = api.Type({"migrate", "check", "--volcano-namespace", "nope"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the namespace nope does not exist"));
+}
+
 TEST(MigrateCheck, FoldsRowsThatSayTheSame) {
   std::string manifests;
   for (int i = 0; i < 8; ++i) {
