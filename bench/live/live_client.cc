@@ -1,7 +1,9 @@
 // What bench/live.py measures beside the scheduler, with the scheduler's own client:
 //
-//   create FILE        makes the objects of FILE, a line {"path": ..., "body": ...} each; with
-//                      "patch": true beside these, a merge patch of what is there
+//   create FILE [KUBECONFIG ...]
+//                      makes the objects of FILE, a line {"path": ..., "body": ...} each; with
+//                      "patch": true beside these, a merge patch of what is there; with "as": 1,
+//                      in the name of the first KUBECONFIG, 2 of the second, and so on
 //
 //   lists              reads what a scheduler watches, page by page, and keeps nothing
 //
@@ -42,8 +44,11 @@ constexpr Duration kMostWatch = Seconds(300);
 
 double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) * 1e-9; }
 
-std::unique_ptr<kube::CurlTransport> Connect() {
-  Result<kube::Access> access = kube::LoadAccess({});
+// `kubeconfig`: "" for that of the environment.
+std::unique_ptr<kube::CurlTransport> Connect(std::string kubeconfig = "") {
+  kube::AccessOptions from;
+  from.kubeconfig = std::move(kubeconfig);
+  Result<kube::Access> access = kube::LoadAccess(from);
   if (!access) {
     std::cerr << access.error().message << "\n";
     std::exit(1);
@@ -64,14 +69,17 @@ int Print(const Json& figures) {
 
 // --- create
 
+// One queue for all accounts; its state belongs to the loop of the first.
 class Creator {
  public:
-  Creator(kube::CurlTransport& transport, std::vector<Json> objects)
-      : transport_(transport), objects_(std::move(objects)) {}
+  using Accounts = std::vector<std::unique_ptr<kube::CurlTransport>>;
+
+  Creator(const Accounts& accounts, std::vector<Json> objects)
+      : accounts_(accounts), objects_(std::move(objects)) {}
 
   size_t Run() {
     auto done = finished_.get_future();
-    transport_.Post([this] {
+    accounts_[0]->Post([this] {
       for (int i = 0; i < kAtOnce; ++i) {
         Next();
       }
@@ -96,16 +104,29 @@ class Creator {
     request.content_type = patch ? kube::kMergePatch : kube::kJsonType;
     request.body = json::Dump(object.at("body"));
     ++under_way_;
-    transport_.Send(std::move(request), [this](kube::Response&& response) {
-      --under_way_;
-      if (!response.ok() && failed_++ == 0) {
-        std::cerr << response.status << " " << response.error << response.body << "\n";
-      }
-      Next();
+    const auto as = static_cast<size_t>(json::Number(object, {"as"}, 0));
+    if (as == 0) {
+      accounts_[0]->Send(std::move(request),
+                         [this](kube::Response&& response) { Ended(response); });
+      return;
+    }
+    kube::CurlTransport& account = *accounts_.at(as);
+    account.Post([this, &account, request = std::move(request)]() mutable {
+      account.Send(std::move(request), [this](kube::Response&& response) {
+        accounts_[0]->Post([this, response = std::move(response)] { Ended(response); });
+      });
     });
   }
 
-  kube::CurlTransport& transport_;
+  void Ended(const kube::Response& response) {
+    --under_way_;
+    if (!response.ok() && failed_++ == 0) {
+      std::cerr << response.status << " " << response.error << response.body << "\n";
+    }
+    Next();
+  }
+
+  const Accounts& accounts_;
   std::vector<Json> objects_;
   std::promise<void> finished_;
   size_t at_ = 0, failed_ = 0;
@@ -113,18 +134,22 @@ class Creator {
   bool over_ = false;
 };
 
-int Create(const std::string& path) {
+int Create(const std::string& path, const std::vector<std::string>& kubeconfigs) {
   std::vector<Json> objects;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     objects.push_back(json::ParseJson(line).value());
   }
   const size_t count = objects.size();
-  const auto transport = Connect();
-  const Time start = transport->Now();
-  Creator creator(*transport, std::move(objects));
+  Creator::Accounts accounts;
+  accounts.push_back(Connect());
+  for (const std::string& kubeconfig : kubeconfigs) {
+    accounts.push_back(Connect(kubeconfig));
+  }
+  const Time start = accounts[0]->Now();
+  Creator creator(accounts, std::move(objects));
   const size_t failed = creator.Run();
-  Print({{"created", count - failed}, {"seconds", SecondsOf(transport->Now() - start)}});
+  Print({{"created", count - failed}, {"seconds", SecondsOf(accounts[0]->Now() - start)}});
   return failed == 0 ? 0 : 1;
 }
 
@@ -309,8 +334,8 @@ int Watch(const std::string& ns, size_t wanted) {
 
 int Main(const std::vector<std::string_view>& words) {
   const std::string_view command = words.empty() ? "" : words[0];
-  if (command == "create" && words.size() == 2) {
-    return Create(std::string(words[1]));
+  if (command == "create" && words.size() >= 2) {
+    return Create(std::string(words[1]), {words.begin() + 2, words.end()});
   }
   if (command == "lists" && words.size() == 1) {
     return Lists();
@@ -321,7 +346,8 @@ int Main(const std::vector<std::string_view>& words) {
   if (command == "watch" && words.size() == 3) {
     return Watch(std::string(words[1]), std::stoul(std::string(words[2])));
   }
-  std::cerr << "usage: live_client create FILE | lists | bind NAMESPACE | watch NAMESPACE COUNT\n";
+  std::cerr << "usage: live_client create FILE [KUBECONFIG ...] | lists | bind NAMESPACE | "
+               "watch NAMESPACE COUNT\n";
   return 2;
 }
 

@@ -71,6 +71,7 @@ struct Pod {
   std::vector<std::string> scheduling_gates;
   std::vector<UnevaluatedConstraint> unevaluated;
   PodPhase phase = PodPhase::kPending;
+  Time start;          // status.startTime: when the kubelet took it; not set before
   std::string reason;  // status.reason: OutOfcpu, Evicted, … of a failed pod
   std::vector<Condition> conditions;
   std::string restart_policy;

@@ -348,8 +348,9 @@ constexpr std::array<JsonField<PodDraft>, 18> kSpec = {{
     {"resourceClaims", ReadResourceClaims},
     {"schedulingGates", ReadGates},
 }};
-constexpr std::array<JsonField<PodDraft>, 8> kStatus = {{
+constexpr std::array<JsonField<PodDraft>, 9> kStatus = {{
     {"phase", ReadPhase},
+    {"startTime", OfPod<&Pod::start>},
     {"reason", OfPod<&Pod::reason>},
     {"conditions", OfPod<&Pod::conditions>},
     {"nominatedNodeName", OfPod<&Pod::nominated_node>},

@@ -198,6 +198,12 @@ TEST(SimulateCommand, NamesFilesThatCannotBeRead) {
   EXPECT_EQ(outcome.err, "hopwise: /no/such/file.yaml: No such file or directory\n");
 }
 
+TEST(SimulateCommand, WhatHasNoEndIsNotRead) {
+  const Outcome outcome = Type({"simulate", "/dev/zero"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("/dev/zero is a device"), std::string::npos) << outcome.err;
+}
+
 TEST(SimulateCommand, ADirectoryIsNoConfiguration) {
   Folder folder;
   const Outcome outcome = Type({"simulate", "-", "--config", folder.path()}, kCluster);

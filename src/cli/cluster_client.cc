@@ -38,6 +38,25 @@ kube::ApiError AboutSelector(kube::ApiError error, const ListQuery& query) {
   return error;
 }
 
+// What would not stay one segment of a path: a request for the object "" is one for all objects of
+// the kind, and "a/status" is a part of "a". As Kubernetes' path segment names.
+std::string NoName(std::string_view what, std::string_view name) {
+  const char* const why = name.empty()                          ? "it is empty"
+                          : name == "." || name == ".."         ? "it would be a path"
+                          : name.find('/') != std::string::npos ? "it has a slash"
+                          : name.find('%') != std::string::npos ? "it has a percent sign"
+                                                                : nullptr;
+  return why == nullptr ? ""
+                        : fmt::format("\"{}\" cannot be the name of a {}: {}", name, what, why);
+}
+
+// "" when the object can be asked for.
+std::string CannotBeAsked(const kube::Resource& resource, std::string_view ns,
+                          std::string_view name) {
+  const std::string bad = resource.namespaced ? NoName("namespace", ns) : "";
+  return bad.empty() ? NoName(SingularName(resource), name) : bad;
+}
+
 std::string Place(const std::string& ns) { return ns.empty() ? "" : "in namespace " + ns; }
 
 // Of a 404: whether it is an object that is missing, and not its kind.
@@ -130,6 +149,12 @@ Answer<Json> ClusterClient::Send(const kube::Resource& resource, Call call) {
 Answer<std::vector<Json>> ClusterClient::List(const kube::Resource& resource,
                                               const ListQuery& query) {
   const std::string place = Place(query.ns);
+  if (std::string bad = query.ns.empty() ? "" : NoName("namespace", query.ns); !bad.empty()) {
+    kube::ApiError error;
+    error.failure = kube::Failure::kInvalid;
+    error.message = std::move(bad);
+    return tl::unexpected(std::move(error));
+  }
   std::vector<Json> items;
   std::string token;
   bool again = true;  // a token that expired between two pages: once from the start
@@ -158,11 +183,22 @@ Answer<std::vector<Json>> ClusterClient::List(const kube::Resource& resource,
   return items;
 }
 
+// A request for one object; `query` goes behind its path.
+Answer<Json> ClusterClient::AskOf(const kube::Resource& resource, const ObjectCall& call) {
+  if (std::string bad = CannotBeAsked(resource, call.ns, call.name); !bad.empty()) {
+    kube::ApiError error;
+    error.failure = kube::Failure::kInvalid;
+    error.message = std::move(bad);
+    return tl::unexpected(std::move(error));
+  }
+  return Send(resource, {call.method, call.verb,
+                         kube::ObjectPath(resource, call.ns, call.name) + std::string(call.query),
+                         call.body, call.content_type, ShownName(resource, call.ns, call.name)});
+}
+
 Answer<Json> ClusterClient::Get(const kube::Resource& resource, const std::string& ns,
                                 const std::string& name) {
-  Answer<Json> answer =
-      Send(resource, {kube::Method::kGet, "get", kube::ObjectPath(resource, ns, name), "", "",
-                      ShownName(resource, ns, name)});
+  Answer<Json> answer = AskOf(resource, {kube::Method::kGet, "get", ns, name, "", "", ""});
   if (answer) {
     Complete(resource, *answer);
   }
@@ -181,16 +217,15 @@ Answer<Json> ClusterClient::Create(const kube::Resource& resource, const Json& o
 
 Answer<Json> ClusterClient::MergePatch(const kube::Resource& resource, const std::string& ns,
                                        const std::string& name, const Json& change) {
-  return Send(resource, {kube::Method::kPatch, "patch", kube::ObjectPath(resource, ns, name),
-                         json::Dump(change), kube::kMergePatch, ShownName(resource, ns, name)});
+  return AskOf(resource, {kube::Method::kPatch, "patch", ns, name, "", json::Dump(change),
+                          kube::kMergePatch});
 }
 
 Answer<Json> ClusterClient::Delete(const kube::Resource& resource, const std::string& ns,
                                    const std::string& name) {
   // As kubectl: what the object owns goes after it.
-  return Send(resource, {kube::Method::kDelete, "delete",
-                         kube::ObjectPath(resource, ns, name) + "?propagationPolicy=Background", "",
-                         "", ShownName(resource, ns, name)});
+  return AskOf(resource, {kube::Method::kDelete, "delete", ns, name,
+                          "?propagationPolicy=Background", "", ""});
 }
 
 bool ClusterClient::NamespaceExists(const std::string& ns) {

@@ -63,7 +63,16 @@ class ClusterClient {
     std::string_view content_type;
     std::string object;  // "ns/name", for messages
   };
+  struct ObjectCall {
+    kube::Method method;
+    std::string_view verb;
+    std::string ns, name;
+    std::string_view query;
+    std::string body;
+    std::string_view content_type;
+  };
   Answer<json::Json> Send(const kube::Resource& resource, Call call);
+  Answer<json::Json> AskOf(const kube::Resource& resource, const ObjectCall& call);
   [[nodiscard]] kube::ApiError Advise(kube::ApiError error, bool answered) const;
 
   ApiServer server_;

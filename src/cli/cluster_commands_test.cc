@@ -142,6 +142,31 @@ TEST(ClusterErrors, NameWhatIsMissingAndWhatToDo) {
   EXPECT_THAT(unreachable.err, HasSubstr("the server is that of /home/me/.kube/config"));
 }
 
+TEST(ClusterErrors, NoNameReachesMoreThanOneObject) {
+  TestApiServer api;
+  api.ServeList(kJobs, {JobNamed("train")});
+  for (const std::string name : {"", ".", "..", "train/", "train/status", "a%2Fb"}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"job", "delete", name},
+                                               {"job", "view", name},
+                                               {"job", "delete", "-N", name},
+                                               {"job", "suspend", name},
+                                               {"job", "resume", name},
+                                               {"queue", "delete", name},
+                                               {"queue", "get", name}}) {
+      const Outcome outcome = api.Type(words);
+      EXPECT_EQ(outcome.status, 2) << words[0] << " " << words[1] << " '" << name << "'";
+      EXPECT_THAT(outcome.err, HasSubstr("cannot be the name of")) << words[1];
+      EXPECT_EQ(outcome.out, "");
+    }
+  }
+  for (const char* ns : {"..", "../../kube-system", "kube-system/pods"}) {
+    const Outcome outcome = api.Type({"job", "list", "-n", ns});
+    EXPECT_EQ(outcome.status, 2) << ns;
+    EXPECT_THAT(outcome.err, HasSubstr("cannot be the name of a namespace")) << ns;
+  }
+}
+
 TEST(ClusterErrors, TellAMissingObjectFromAMissingKind) {
   TestApiServer api;
   api.Refuse(std::string("GET ") + kJobs + "/gone", 404, "NotFound",

@@ -90,6 +90,13 @@ void WarnUser(Io& io, std::string_view text) {
 }
 
 Result<std::string> ReadFile(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_character_file(path, ignored) || fs::is_block_file(path, ignored)) {
+    return Invalid(
+        fmt::format("{} is a device, which may have no end; name a file, or - for standard "
+                    "input",
+                    path));
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -96,6 +96,12 @@ int ReadCluster(const MigrateOptions& options, Looked& looked, Io& io) {
     Complain(io, client.error().message);
     return kUnusable;
   }
+  if (!client->NamespaceExists(options.volcano_ns)) {
+    looked.not_looked_at.push_back(
+        fmt::format("Volcano's configuration and programs, as the namespace {} does not exist; "
+                    "--volcano-namespace names another",
+                    options.volcano_ns));
+  }
   for (const auto& [resource, query] : KindsOf(options.volcano_ns)) {
     Answer<std::vector<Json>> found = client->List(resource, query);
     if (found) {

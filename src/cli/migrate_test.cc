@@ -214,7 +214,7 @@ kind: ConfigMap
 metadata: {name: volcano-scheduler-configmap, namespace: volcano-system}
 data:
   volcano-scheduler.conf: |
-    actions: "enqueue, allocate, preempt"
+    actions: "enqueue, allocate, shuffle"
     tiers:
     - plugins: [{name: priority}, {name: gang}, {name: sla}]
 ---
@@ -291,6 +291,15 @@ TEST(MigrateCheck, SaysWhatItCouldNotLookAt) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("not looked at: cannot list nodes: forbidden: User \"eve\""));
   EXPECT_EQ(outcome.out, "nothing differs in 0 objects; 1 kinds could not be looked at\n");
+}
+
+TEST(MigrateCheck, ANamespaceThatIsNotThereWasNotLookedAt) {
+  TestApiServer api;
+  api.Refuse("GET /api/v1/namespaces/nope", 404, "NotFound", "namespaces \"nope\" not found",
+             "nope");
+  const Outcome outcome = api.Type({"migrate", "check", "--volcano-namespace", "nope"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the namespace nope does not exist"));
 }
 
 TEST(MigrateCheck, FoldsRowsThatSayTheSame) {

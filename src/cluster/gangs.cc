@@ -79,6 +79,9 @@ api::PodGroup Strip(const api::PodGroup& object) {
   if (const std::string* fabric = api::Find(object.meta.annotations, kFabric)) {
     kept.meta.annotations.emplace_back(kFabric, *fabric);
   }
+  if (SaysNotPreemptable(object.meta)) {
+    kept.meta.annotations.emplace_back(kPreemptable, "false");
+  }
   kept.phase.clear();
   kept.conditions.clear();
   return kept;

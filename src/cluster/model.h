@@ -52,6 +52,8 @@ struct PodRecord {
   bool running = false;       // phase Running
   bool has_priority = false;  // spec.priority is set: no PriorityClass changes it
   bool has_ports = false;     // asks for host ports, see PredicateSet::ports
+  bool evictable = false;     // nothing about the pod itself forbids to evict it, see MayBeEvicted
+  bool yields = false;        // preemptionPolicy Never: it evicts nobody
   bool charged = false;       // its request is in the allocated amounts of its gang's queue
   int32_t priority = 0;
   int32_t index = -1;  // rank wish: volcano.sh/task-index, …worker-index of a LeaderWorkerSet,
@@ -70,6 +72,7 @@ struct PodRecord {
   uint32_t terms = 0;                // what it requires of other pods: an id of Terms, 0 = nothing
   uint64_t terms_epoch = 0;          // Terms::epoch when predicates was read
   Time creation;
+  Time start;             // when it began to run, else its creation
   uint64_t sequence = 0;  // order of first appearance
   PackedLabels labels;
   std::string blocker;  // of pods that are not placed yet: first constraint that is not evaluated

@@ -18,6 +18,7 @@ constexpr std::string_view kFabric = "hopwise.dev/fabric";
 constexpr std::string_view kGroupMinimum = "scheduling.volcano.sh/group-min-member";
 constexpr std::string_view kQueueName = "scheduling.volcano.sh/queue-name";
 constexpr std::string_view kNodeConstraint = "alibabacloud.com/topology-aware-constraint";
+constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kTaskSpec = "volcano.sh/task-spec";
 constexpr std::string_view kLwsName = "leaderworkerset.sigs.k8s.io/name";
 constexpr std::string_view kLwsGroup = "leaderworkerset.sigs.k8s.io/group-index";
@@ -175,6 +176,22 @@ PodFacts ReadPodFacts(const api::Pod& pod) {
     facts.declaration.queue = *queue;
   }
   return facts;
+}
+
+bool SaysNotPreemptable(const api::ObjectMeta& meta) {
+  const std::string* said = Annotation(meta, kPreemptable);
+  said = said == nullptr ? Label(meta, kPreemptable) : said;
+  return said != nullptr && *said == "false";
+}
+
+bool MayBeEvicted(const api::Pod& pod) {
+  const api::OwnerReference* owner = api::ControllerOf(pod.meta);
+  const bool daemon = owner != nullptr && owner->kind == "DaemonSet";
+  const bool mirror = api::Find(pod.meta.annotations, kMirror) != nullptr;
+  const bool critical = pod.priority_class == "system-cluster-critical" ||
+                        pod.priority_class == "system-node-critical" ||
+                        pod.meta.ns == "kube-system";
+  return !daemon && !mirror && !critical && !SaysNotPreemptable(pod.meta);
 }
 
 int32_t ReadIndex(const api::ObjectMeta& meta) {

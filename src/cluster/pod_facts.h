@@ -42,6 +42,13 @@ struct PodFacts {
 
 PodFacts ReadPodFacts(const api::Pod& pod);
 
+inline constexpr std::string_view kPreemptable = "volcano.sh/preemptable";
+// False for what no scheduler may evict: pods of DaemonSets, of a kubelet's own manifests, of the
+// system-critical classes and of kube-system, and those that say volcano.sh/preemptable: "false".
+bool MayBeEvicted(const api::Pod& pod);
+// The last of these, of a PodGroup, too.
+bool SaysNotPreemptable(const api::ObjectMeta& meta);
+
 // PodRecord::index.
 int32_t ReadIndex(const api::ObjectMeta& meta);
 // The pod's role, or nullptr: annotation, else label volcano.sh/task-spec.

@@ -73,6 +73,12 @@ class State {
   // The bind failed or was given up: the pod is kPending again. Precondition: kAssumed.
   void Forget(PodId pod);
 
+  // As if the pod were gone, for a trial: its room, ports and share are free until it is put back.
+  // Record, gang and lists of pods stay as they are. Precondition: it holds room; not lifted yet.
+  // See lifted.h.
+  void Lift(PodId pod);
+  void PutBack(PodId pod);
+
   // A node whose kubelet refused a pod of the class is passed over for it until that is taken back.
   // It says nothing about never.
   void SetAvoided(NodeId node, ClassId resource_class, bool avoided);

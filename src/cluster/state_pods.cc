@@ -139,6 +139,9 @@ PodRecord State::ReadPod(const api::Pod& pod, const PodRecord& now) {
   next.running = pod.phase == api::PodPhase::kRunning;
   next.state = StateOf(pod, next, now);
   next.index = ReadIndex(pod.meta);
+  next.start = pod.start.set() ? pod.start : pod.meta.creation;
+  next.evictable = next.ours && MayBeEvicted(pod);
+  next.yields = pod.preemption_policy == "Never";
   next.labels = Pack(pod.meta.labels);
   if (const std::string* role = ReadRole(pod.meta)) next.role = strings_.Intern(*role);
   if (!pod.priority_class.empty()) next.priority_class = strings_.Intern(pod.priority_class);
@@ -312,6 +315,31 @@ void State::Assume(PodId id, NodeId node) {
     GangBuilder(*this).Charge(id);
     impl_->changed_gangs.Mark(record.gang);
   }
+}
+
+void State::Lift(PodId id) {
+  PodRecord& pod = pods_[id.index()];
+  NodeRecord& node = nodes_[pod.host.index()];
+  HOPWISE_CHECK(HoldsRoom(pod.state));
+  if (pod.charged) queues_.Discharge(impl_->queue_slot[pod.gang.index()], RequestOf(id));
+  if (pod.has_ports) {
+    std::erase_if(node.ports, [id](const auto& taken) { return taken.first == id; });
+  }
+  if (!node.alive) return;
+  columns_.Release(pod.host, RequestOf(id));
+  if (pod.has_ports) columns_.TraitsChanged(pod.host);
+}
+
+void State::PutBack(PodId id) {
+  const PodRecord& pod = pods_[id.index()];
+  NodeRecord& node = nodes_[pod.host.index()];
+  if (pod.charged) queues_.Charge(impl_->queue_slot[pod.gang.index()], RequestOf(id));
+  if (pod.has_ports) {
+    for (api::HostPort& port : PortsOf(id)) node.ports.emplace_back(id, std::move(port));
+  }
+  if (!node.alive) return;
+  columns_.Use(pod.host, RequestOf(id));
+  if (pod.has_ports) columns_.TraitsChanged(pod.host);
 }
 
 void State::Forget(PodId id) {

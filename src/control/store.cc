@@ -268,7 +268,7 @@ const Entry& Store::Apply(Json manifest, Time now) {
   return entry;
 }
 
-const Entry& Store::Put(Json object) {
+const Entry& Store::Put(Json object, Json& before) {
   const Key key = KeyOf(object);
   const auto [at, fresh] = entries_.try_emplace(key);
   Entry& entry = at->second;
@@ -278,7 +278,7 @@ const Entry& Store::Put(Json object) {
   } else {
     Unindex(key, entry);
   }
-  entry.object = std::move(object);
+  before = std::exchange(entry.object, std::move(object));
   Index(key, entry);
   return entry;
 }

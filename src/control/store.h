@@ -92,8 +92,8 @@ class Store {
   // otherwise). A manifest with another uid stands for a new object.
   const Entry& Apply(Json manifest, Time now);
   // The object as another server has it, with its version; nothing is filled in, nor logged as a
-  // change.
-  const Entry& Put(Json object);
+  // change. `before` becomes what stood there, null when nothing did.
+  const Entry& Put(Json object, Json& before);
   // For a change in place of anything but owners and group, which are indexed. Precondition:
   // present.
   Json& Edit(const Key& key);

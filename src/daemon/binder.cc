@@ -10,7 +10,6 @@ namespace hopwise::daemon {
 namespace {
 
 constexpr kube::Resource kBindings{"", "v1", "pods/binding", "Binding"};
-constexpr kube::Resource kEvictions{"", "v1", "pods/eviction", "Eviction"};
 
 std::string BindingBody(const BindPod& bind) {
   return json::Dump(
@@ -18,13 +17,6 @@ std::string BindingBody(const BindPod& bind) {
        {"kind", "Binding"},
        {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.ns}, {"uid", bind.pod.uid}}},
        {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}});
-}
-
-std::string EvictionBody(const ObjectName& pod) {
-  return json::Dump({{"apiVersion", "policy/v1"},
-                     {"kind", "Eviction"},
-                     {"metadata", {{"name", pod.name}, {"namespace", pod.ns}}},
-                     {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}});
 }
 
 }  // namespace
@@ -187,63 +179,6 @@ void Binder::Finish(const std::string& uid, const kube::ApiError& error, bool se
   if (job.next && !error.ok()) {
     Bind(*job.next);
   }
-}
-
-// The Event comes first: were it to follow, and we to die between the two, nobody would know why
-// the pod went.
-void Binder::Evict(const EvictPod& evict) {
-  if (!evicting_.insert(evict.pod.uid).second) {
-    return;  // asked for again while it waits
-  }
-  events_.RecordFirst({"v1", "Pod", evict.pod.ns, evict.pod.name, evict.pod.uid},
-                      {.warning = true,
-                       .reason = "Evict",
-                       .message = "Pod is evicted, because of " + evict.why,
-                       .important = true,
-                       .key = evict.pod.uid + "/Evict"},
-                      lifeline_.Guard([this, evict] {
-                        TryEvict(evict, 0, kube::Backoff(kFirstBindWait, kMostBindWait));
-                      }));
-}
-
-// 429 is a disruption budget that forbids it for now: whoever wanted it will want it again.
-void Binder::TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff) {
-  if (remaining_() <= options_.timeout) {
-    Log(LogLevel::kInfo, "eviction_left", {{"pod", NameOf(evict.pod)}});
-    evicting_.erase(evict.pod.uid);
-    return;  // whoever leads next finds the gang as we did
-  }
-  kube::Request request;
-  request.method = kube::Method::kPost;
-  request.path = kube::ObjectPath(kube::kPods, evict.pod.ns, evict.pod.name, "eviction");
-  request.content_type = kube::kJsonType;
-  request.body = EvictionBody(evict.pod);
-  request.timeout = options_.timeout;
-  const auto answered = [this, evict, tries, backoff](kube::Response&& response) {
-    const kube::ApiError error = kube::ErrorOf(response, "create", kEvictions, NameOf(evict.pod));
-    // Gone, or another of its name: by itself, or by a try of ours whose answer was lost.
-    const bool gone =
-        error.failure == kube::Failure::kNotFound || error.failure == kube::Failure::kConflict;
-    if (error.ok() || gone) {
-      evicting_.erase(evict.pod.uid);
-      Log(LogLevel::kInfo, error.ok() || tries > 0 ? "pod_evicted" : "pod_gone",
-          {{"pod", NameOf(evict.pod)}, {"why", evict.why}});
-      return;
-    }
-    kube::Backoff next = backoff;
-    // Not while a disruption budget forbids it: until then its reason may be gone.
-    const bool forbidden = error.failure == kube::Failure::kThrottled;
-    if (error.retriable() && !forbidden && tries < kBindTries) {
-      const Duration wait = next.Next(transport_.Random());
-      transport_.After(
-          wait, lifeline_.Guard([this, evict, tries, next] { TryEvict(evict, tries + 1, next); }));
-      return;
-    }
-    evicting_.erase(evict.pod.uid);
-    Log(LogLevel::kWarning, "eviction_failed",
-        {{"pod", NameOf(evict.pod)}, {"error", error.message}});
-  };
-  transport_.Send(std::move(request), lifeline_.Guard(answered));
 }
 
 }  // namespace hopwise::daemon

@@ -1,8 +1,8 @@
-// Carries out binds and evictions, on the client's loop.
+// Carries out binds, on the client's loop.
 //
 // One Binding per pod with its uid as precondition, so that it can be sent again when its fate is
-// not known. Each bind is followed by exactly one Event, each eviction preceded by one. None is
-// sent unless we are sure to lead for longer than it may take.
+// not known. Each bind is followed by exactly one Event. None is sent unless we are sure to lead
+// for longer than it may take.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "daemon/core.h"
@@ -56,7 +55,6 @@ class Binder {
   // A bind that was not sent ends as such; of one under way the answer is told, and it is not tried
   // again. What is to be bound of that pod next waits for it.
   void Cancel(const std::string& uid);
-  void Evict(const EvictPod& evict);
   [[nodiscard]] size_t waiting() const { return queue_.size(); }
   [[nodiscard]] int under_way() const { return under_way_; }
 
@@ -81,7 +79,6 @@ class Binder {
   // After the back-off, and not before the server allows it.
   void Again(const std::string& uid, Duration at_least);
   void Finish(const std::string& uid, const kube::ApiError& error, bool sent);
-  void TryEvict(const EvictPod& evict, int tries, kube::Backoff backoff);
 
   kube::Transport& transport_;
   kube::EventRecorder& events_;
@@ -89,7 +86,6 @@ class Binder {
   Ended ended_;
   BinderOptions options_;
   std::map<std::string, Job> jobs_;  // by uid
-  std::set<std::string> evicting_;   // uids
   std::deque<std::string> queue_;    // uids to be sent, some cancelled meanwhile
   int under_way_ = 0;
   uint64_t look_timer_ = 0;

@@ -1,4 +1,4 @@
-// Binds, evictions and patches against a transport that the test answers.
+// Binds and patches against a transport that the test answers.
 #include "daemon/binder.h"
 
 #include <map>
@@ -208,24 +208,6 @@ TEST_F(BinderTest, AfterACancelledBindThatFailedTheNextOneIsSent) {
   EXPECT_TRUE(ended_[1].error.ok());
 }
 
-TEST_F(BinderTest, AnEvictionThatABudgetForbidsIsLeftToWhoeverWantedIt) {
-  answer_ = [](const kube::Request&) { return Reply(429); };
-  binder_.Evict({{"ml", "a", "uid-a"}, "so"});
-  transport_.Advance(Seconds(60));
-  EXPECT_EQ(CountSent("/eviction"), 1);
-}
-
-TEST_F(BinderTest, AnEvictionHasTheUidAsPreconditionAndOneEvent) {
-  int calls = 0;
-  answer_ = [&](const kube::Request&) { return ++calls == 1 ? Reply(500) : Reply(201, "{}"); };
-  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
-  transport_.Advance(Seconds(10));
-  EXPECT_EQ(CountSent("/pods/a/eviction"), 2);
-  EXPECT_EQ(CountSent("/events"), 1);
-  const json::Json body = json::ParseJson(transport_.sent().back().request.body).value();
-  EXPECT_EQ(json::Text(body, {"deleteOptions", "preconditions", "uid"}), "uid-a");
-}
-
 TEST_F(BinderTest, ABindWaitsUntilNothingOlderIsWrittenOfItsPod) {
   std::function<void()> settled;
   BinderOptions options;
@@ -268,69 +250,18 @@ TEST_F(BinderTest, APodCancelledAndBoundAgainWhileItWaitsIsSentOnce) {
   EXPECT_EQ(CountSent("/pods/a/binding"), 1);
 }
 
-TEST_F(BinderTest, WhyAPodIsEvictedIsWrittenBeforeItGoes) {
-  transport_.on_send = nullptr;
-  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
-  transport_.Run();
-  EXPECT_EQ(CountSent("/events"), 1);
-  EXPECT_EQ(CountSent("/eviction"), 0) << "while the Event may still be lost";
-  transport_.Answer(transport_.open().front().id, Reply(201, "{}"));
-  transport_.Run();
-  EXPECT_EQ(CountSent("/eviction"), 1);
-}
-
-TEST_F(BinderTest, APodThatIsBeingEvictedIsNotEvictedAgain) {
-  transport_.on_send = nullptr;
-  for (int i = 0; i < 3; ++i) {
-    binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
-    transport_.Run();
-  }
-  ASSERT_EQ(transport_.sent().size(), 1U) << "the Event";
-  transport_.Answer(transport_.open().front().id, Reply(201, "{}"));
-  transport_.Run();
-  transport_.Answer(transport_.open().front().id, Reply(404));
-  transport_.Run();
-  EXPECT_EQ(CountSent("/eviction"), 1) << "it is gone";
-  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
-  transport_.Run();
-  EXPECT_EQ(CountSent("/events"), 2);
-}
-
-TEST_F(BinderTest, APodIsEvictedThoughItsEventIsRefused) {
-  transport_.on_send = [](const kube::Request& request) {
-    return std::optional(request.path.ends_with("/events") ? Reply(403, "{}") : Reply(201, "{}"));
-  };
-  binder_.Evict({{"ml", "a", "uid-a"}, "its gang was not completed"});
-  transport_.Advance(Seconds(1));
-  EXPECT_EQ(CountSent("/eviction"), 1);
-}
-
 TEST_F(BinderTest, AnAnswerThatComesWhenItIsGoneIsPassedOver) {
   {
     Binder gone(
         transport_, events_, [] { return Seconds(10); },
         [](const BindResult&) { ADD_FAILURE() << "told"; }, {});
     gone.Bind(Pod("a"));
-    gone.Evict({{"ml", "b", "uid-b"}, "so"});
     transport_.Run();
   }
-  ASSERT_EQ(transport_.open().size(), 2U);
-  for (const auto& sent : transport_.open()) {
-    transport_.Answer(sent.id, Reply(500));
-  }
+  ASSERT_EQ(transport_.open().size(), 1U);
+  transport_.Answer(transport_.open().front().id, Reply(500));
   transport_.Advance(Seconds(10));
-  EXPECT_EQ(CountSent("/binding") + CountSent("/eviction"), 2) << "and not tried again";
-}
-
-TEST_F(BinderTest, AnEvictionWhoseAnswerWasLostIsToldToo) {
-  for (const int second : {404, 409}) {
-    int calls = 0;
-    answer_ = [&](const kube::Request&) { return ++calls == 1 ? NoReply("cut") : Reply(second); };
-    const std::string name = "a" + std::to_string(second);
-    binder_.Evict({{"ml", name, "uid-" + name}, "its gang was not completed"});
-    transport_.Advance(Seconds(10));
-  }
-  EXPECT_EQ(CountSent("/events"), 2);
+  EXPECT_EQ(CountSent("/binding"), 1) << "and not tried again";
 }
 
 class WriterTest : public ::testing::Test {

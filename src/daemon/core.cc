@@ -495,6 +495,7 @@ void Core::SetLeading(bool leading, Time now) {
   leading_ = leading;
   dirty_ = true;
   metrics_.Set("hopwise_leader", leading && !options_.dry_run ? 1 : 0);
+  scheduler_->DropClaims();
   for (size_t g = 0; leading && g < state_->gang_slots(); ++g) {
     Touch(GangId(g));
     if (state_->gang(GangId(g)).alive) {
@@ -515,6 +516,8 @@ Effects Core::Step(Time now) {
   if (!deciding()) {
     return effects;
   }
+  const Time claim_end = scheduler_->next_claim_end();
+  dirty_ = dirty_ || (claim_end.set() && claim_end <= now);
   EndAvoidance(now);
   EndAwaiting(now);
   EndGathering(now);
@@ -530,7 +533,7 @@ Effects Core::Step(Time now) {
   const Time due = half_bound_.next_wake();
   if (due.set() && due <= now) {
     for (const GangId id : half_bound_.Due(*state_, now)) {
-      if (!options_.dry_run && !IsBeingBound(id)) {
+      if (!options_.dry_run && !IsBeingBound(id) && !scheduler_->HoldsClaim(id)) {
         GiveBack(id, effects);
       }
     }
@@ -571,6 +574,7 @@ Time Core::next_wake() const {
   next = Earlier(next, gatherer_.next_wake());
   next = Earlier(next, awaiter_.next_wake());
   next = Earlier(next, faults_.next_wake());
+  next = Earlier(next, scheduler_->next_claim_end());
   next = Earlier(next, retries_.empty() ? Time() : retries_.begin()->first);
   for (const auto& [when, what] : avoided_) {
     next = Earlier(next, when);
@@ -589,6 +593,7 @@ void Core::Decide(Time now, Effects& effects) {
   for (const sched::GangReport& report : plan.gangs) {
     CarryOut(report, now, effects);
   }
+  CarryOut(plan.evictions, now, effects);
   MeasureRun(metrics_, *state_, plan, took, now);
 }
 
@@ -598,6 +603,10 @@ void Core::CarryOut(const sched::GangReport& report, Time now, Effects& effects)
   waiters_.Report(*state_, report, now, effects);
   for (const std::string& warning : report.warnings) {
     Warn(gang, "TopologyRule", warning, effects);
+  }
+  for (const sched::Bind& bind : report.nominated) {
+    waiters_.TellNominated(*state_, bind.pod, state_->node(bind.node).name, report.message, now,
+                           effects);
   }
   if (report.binds.empty()) {
     return;
@@ -658,47 +667,6 @@ bool Core::IsBeingBound(GangId id) const {
     const auto at = binding_.find(state_->pod(pod).uid);
     return at != binding_.end() && at->second.failures == 0 && !at->second.retry.set();
   });
-}
-
-// Members that somebody makes anew are evicted; the others stay, as nobody would bring them back.
-void Core::GiveBack(GangId id, Effects& effects) {
-  const cluster::Gang& gang = state_->gang(id);
-  const std::string why =
-      fmt::format("its gang was not completed within {}", FormatGoDuration(half_bound_.deadline()));
-  int evicted = 0;
-  int kept = 0;
-  const std::vector<PodId> pods = gang.pods;
-  for (const PodId pod_id : pods) {
-    const cluster::PodRecord& pod = state_->pod(pod_id);
-    const ObjectName name = {pod.ns, pod.name, pod.uid};
-    if (pod.state == cluster::PodState::kAssumed) {
-      // Its room is free once the binder says that it was not sent, or that it failed.
-      effects.cancelled.push_back(name);
-      if (const auto at = binding_.find(pod.uid); at != binding_.end()) {
-        at->second.given_back = true;
-      }
-    } else if (pod.state == cluster::PodState::kBound && !pod.terminating && pod.owned) {
-      effects.evictions.push_back({name, why});
-      ++evicted;
-    } else if (pod.state == cluster::PodState::kBound && !pod.terminating) {
-      ++kept;
-    }
-  }
-  Log(LogLevel::kWarning, "gang_given_back",
-      {{"gang", gang.ns + "/" + gang.name}, {"evicted", evicted}, {"kept", kept}});
-  if (const auto about = ReferenceTo(gang); evicted > 0 && about.kind == "PodGroup") {
-    effects.events.push_back(
-        {about,
-         {.reason = "Evict", .message = fmt::format("{} pods: {}", evicted, why), .key = ""}});
-  }
-  if (kept > 0) {
-    Warn(gang, "Unschedulable",
-         fmt::format("{} members hold room since more than {} while the gang misses others; nobody "
-                     "would make them anew, so they are left: delete them to free the room",
-                     kept, FormatGoDuration(half_bound_.deadline())),
-         effects);
-  }
-  Touch(id);
 }
 
 void Core::EndAvoidance(Time now) {

@@ -74,6 +74,7 @@ class Core {
   // --- what happens
   void Observe(const kube::Resource& resource, kube::WatchEvent&& event, Time now);
   void BindEnded(const BindResult& result, Time now);
+  void EvictionEnded(const EvictionResult& result, Time now);
   // The answer to a look-up of the pod: what it is, or that it is gone. Passed over when the watch
   // has told something newer meanwhile.
   void LookedUp(const ObjectName& pod, kube::WatchEvent&& event, Time now);
@@ -121,6 +122,7 @@ class Core {
   void TouchAll();
   void Decide(Time now, Effects& effects);
   void CarryOut(const sched::GangReport& report, Time now, Effects& effects);
+  void CarryOut(const std::vector<sched::Eviction>& evictions, Time now, Effects& effects);
   void Warn(const cluster::Gang& gang, const std::string& reason, const std::string& message,
             Effects& effects);
   void GiveBack(GangId id, Effects& effects);

@@ -29,7 +29,15 @@ struct BindPod {
 // Through the eviction API; told by an Event.
 struct EvictPod {
   ObjectName pod;
-  std::string why;  // "its gang was not completed within 1m0s"
+  std::string why;         // "its gang was not completed within 1m0s"
+  std::string conditions;  // strategic patch of the pod's status, written before; "" = none
+};
+
+// What became of it. ok: the pod goes or is gone.
+struct EvictionResult {
+  ObjectName pod;
+  kube::ApiError error;
+  bool sent = true;  // false: it was given up before it was sent
 };
 
 // A change of an object. A later one for the same object and subresource takes the place of one

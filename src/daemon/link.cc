@@ -54,6 +54,12 @@ void Link::MakeWriters() {
         to_core([result](Core& core, Time now) { core.BindEnded(result, now); });
       },
       binder);
+  evictor_ = std::make_unique<Evictor>(
+      transport_, *events_, [this] { return election_->remaining(); },
+      [to_core](const EvictionResult& result) {
+        to_core([result](Core& core, Time now) { core.EvictionEnded(result, now); });
+      },
+      binder.timeout);
   writer_ = std::make_unique<Writer>(
       transport_, [this] { return election_->remaining().ns > 0; },
       [to_core](const Patch& patch, const kube::ApiError& error) {
@@ -143,7 +149,7 @@ void Link::CarryOut(const Effects& effects) {
     binder_->Bind(bind);
   }
   for (const EvictPod& evict : effects.evictions) {
-    binder_->Evict(evict);
+    evictor_->Evict(evict);
   }
   for (const ObjectName& pod : effects.look_ups) {
     LookUp(pod);
@@ -193,7 +199,8 @@ void Link::TellAboutUs(const kube::EventText& text) {
 
 void Link::Stop(Duration limit, std::function<void()> done) {
   const auto quiet = [this] {
-    return binder_->waiting() == 0 && binder_->under_way() == 0 && writer_->waiting() == 0;
+    return binder_->waiting() == 0 && binder_->under_way() == 0 && evictor_->under_way() == 0 &&
+           writer_->waiting() == 0;
   };
   election_->Leave(*events_, limit, quiet, std::move(done));
 }

@@ -11,6 +11,7 @@
 #include "daemon/core.h"
 #include "daemon/effects.h"
 #include "daemon/election.h"
+#include "daemon/evictor.h"
 #include "daemon/options.h"
 #include "daemon/watches.h"
 #include "daemon/writer.h"
@@ -61,6 +62,7 @@ class Link {
   std::unique_ptr<Election> election_;
   std::unique_ptr<kube::EventRecorder> events_;
   std::unique_ptr<Binder> binder_;
+  std::unique_ptr<Evictor> evictor_;
   std::unique_ptr<Writer> writer_;
   bool synced_ = false;
   bool fresh_ = true;     // the pods were listed since we were elected

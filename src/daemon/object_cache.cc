@@ -90,11 +90,21 @@ void ObjectCache::Observe(const kube::Resource& resource, const kube::WatchEvent
   if (object == nullptr) {
     return;
   }
+  if (Has(resource, object->meta)) {
+    return;  // most often our own write, known by its answer: not worth a tree
+  }
   Json tree = json::ParseOrNull(object->json);
   // Items of a list name neither.
   tree["apiVersion"] = kube::ApiVersionOf(resource);
   tree["kind"] = resource.kind;
   Apply(std::move(tree));
+}
+
+bool ObjectCache::Has(const kube::Resource& resource, const api::ObjectMeta& meta) const {
+  const Json* present = store_.FindObject(
+      {std::string(resource.group), std::string(resource.kind), meta.ns, meta.name});
+  return present != nullptr && json::Uid(*present) == meta.uid &&
+         json::Text(*present, {"metadata", "resourceVersion"}) == meta.resource_version;
 }
 
 void ObjectCache::Wrote(const WriteResult& result) {
@@ -148,10 +158,9 @@ void ObjectCache::Apply(Json object) {
   if (!keep_(key, object)) {
     return;
   }
-  Json next = Trimmed(std::move(object));
-  const Json before = present == nullptr ? Json() : *present;
   const bool known = present != nullptr;
-  const control::Entry& entry = store_.Put(std::move(next));
+  Json before;
+  const control::Entry& entry = store_.Put(Trimmed(std::move(object)), before);
   changed_(key, known ? &before : nullptr, &entry.object);
 }
 

@@ -40,6 +40,8 @@ class ObjectCache {
   [[nodiscard]] const control::Store& store() const { return store_; }
 
  private:
+  // In this very version.
+  [[nodiscard]] bool Has(const kube::Resource& resource, const api::ObjectMeta& meta) const;
   void Apply(json::Json object);
   void End(const std::string& uid);
   void Remove(const control::Key& key, const std::string& uid);

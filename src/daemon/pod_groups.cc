@@ -250,7 +250,11 @@ GroupStatus StatusOf(cluster::State& state, GangId id, const api::PodGroup& show
   next.succeeded = static_cast<int32_t>(counts.succeeded);
   next.failed = static_cast<int32_t>(counts.failed);
   next.conditions = shown.conditions;
-  SetPlace(state, gang, location, next);
+  // A gang that is being bound for the first time has no place to speak of before it has its
+  // minimum: told now, that would be one write more for each gang.
+  if (ready || !AnnotationOf(shown, kPlacedTier).empty()) {
+    SetPlace(state, gang, location, next);
+  }
   if (ready) {
     RemoveCondition(next.conditions, kUnschedulable);
     SetCondition(next.conditions, kScheduled, cluster::kScheduledReason,
@@ -274,6 +278,7 @@ void PodGroups::Apply(const api::PodGroup& object) {
   view.object.min_task_member.clear();
   view.object.sub_groups.clear();
   view.written_at = {};
+  view.seen = view.writing && Shown(object) == view.written;
 }
 
 void PodGroups::Remove(bool scheduler_plugins, const std::string& ns, const std::string& name) {
@@ -319,8 +324,13 @@ void PodGroups::Look(cluster::State& state, GangId id, const Waiters& waiters, c
   }
   const GroupStatus next =
       StatusOf(state, id, view.object, locate(id), waiters.WordsOf(id), now, run);
-  const bool just_written = view.written_at.set() && now - view.written_at < kWriteSeen;
-  if (next == Shown(view.object) || (just_written && next == view.written)) {
+  if (next == Shown(view.object)) {
+    return;
+  }
+  // What is shown is older than our own write: a patch against it would conflict.
+  const bool unseen = view.written_at.set();
+  if (unseen && now - view.written_at < (next == view.written ? kWriteSeen : kConflictRetry)) {
+    retries_.emplace(view.written_at + kConflictRetry, at->first);
     return;
   }
   PushPatches(view.object, next, effects);
@@ -328,6 +338,7 @@ void PodGroups::Look(cluster::State& state, GangId id, const Waiters& waiters, c
   view.writing = true;
   view.wanting = false;
   view.written = next;
+  view.seen = false;
 }
 
 void PodGroups::Written(bool scheduler_plugins, const std::string& ns, const std::string& name,
@@ -340,7 +351,7 @@ void PodGroups::Written(bool scheduler_plugins, const std::string& ns, const std
   View& view = at->second;
   view.writing = false;
   if (error.ok()) {
-    view.written_at = now;
+    view.written_at = view.seen ? Time() : now;  // the watch may be faster than the answer
     if (view.wanting) {
       retries_.emplace(now, key);
     } else {

@@ -81,8 +81,9 @@ class PodGroups {
     api::PodGroup object;  // as last seen
     bool writing = false;
     bool wanting = false;  // something differs, to be written when the write under way has ended
-    GroupStatus written;   // accepted by the server, not seen yet
-    Time written_at;
+    GroupStatus written;   // by the write under way, or the last one
+    bool seen = false;     // `written` was shown before the answer to it came
+    Time written_at;       // set: accepted by the server, and nothing newer was seen yet
   };
 
   static Key KeyOf(const cluster::Gang& gang);

@@ -67,6 +67,8 @@ Declarations Outcomes() {
        LeafDomains()},
       {"hopwise_waiting_gangs", kGauge, "Gangs that wait, by reason."},
       {"hopwise_binds_total", kCounter, "Binds sent to the API server, by what came of them."},
+      {"hopwise_evictions_total", kCounter,
+       "Evictions asked of the API server, by what came of them."},
       {"hopwise_unannounced_verdict_changes_total", kCounter,
        "Waiting gangs whose verdict changed without an event that said so: each is a bug."},
   };

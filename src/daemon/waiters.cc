@@ -107,6 +107,7 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
     Forget(id);
   }
   Gang& mine = gangs_[id];
+  const bool came = mine.waiting != report.waiting;
   mine.sequence = gang.sequence;
   mine.waiting = report.waiting;
   mine.latest = {report.reason.empty() ? "NotEnoughResources" : report.reason, report.message,
@@ -117,7 +118,9 @@ void Waiters::Report(const cluster::State& state, const sched::GangReport& repor
     return;
   }
   if (other_reason) {
-    SetDue(id, mine, mine.due.set() ? mine.due : now + kMostGather);
+    mine.since = mine.since.set() ? mine.since : now;
+    const Time wait = now + (mine.waiting == 0 ? kMostMaking : kMostGather);
+    SetDue(id, mine, mine.due.set() && !came ? mine.due : std::min(wait, mine.since + kMostMaking));
   } else {
     const bool other_words = mine.told.message != mine.latest.message;
     SetDue(id, mine, other_words ? mine.told_at + kRetell : Time());
@@ -133,6 +136,7 @@ void Waiters::Say(const cluster::State& state, GangId id, Gang& gang, Time now, 
   SetDue(id, gang, {});
   gang.told = gang.latest;
   gang.told_at = now;
+  gang.since = {};
   gang.said = true;
   TellPods(state, id, gang.told, now, effects);
 }
@@ -163,14 +167,25 @@ void Waiters::TellPods(const cluster::State& state, GangId id, const Words& word
 
 void Waiters::TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
                              const std::string& message, Time now, Effects& effects) {
+  TellHeld(state, id, node, kSchedulerError, message, now, effects);
+}
+
+void Waiters::TellNominated(const cluster::State& state, PodId id, const std::string& node,
+                            const std::string& message, Time now, Effects& effects) {
+  TellHeld(state, id, node, kUnschedulable, message, now, effects);
+}
+
+void Waiters::TellHeld(const cluster::State& state, PodId id, const std::string& node,
+                       std::string_view reason, const std::string& message, Time now,
+                       Effects& effects) {
   const cluster::PodRecord& pod = state.pod(id);
   Shown& shown = shown_[id];
-  effects.patches.push_back(StatusPatch(
-      pod, {kSchedulerError, message, shown.version, !shown.is_false, json::Json(node)}, now));
+  effects.patches.push_back(
+      StatusPatch(pod, {reason, message, shown.version, !shown.is_false, json::Json(node)}, now));
   effects.events.push_back(
       {{"v1", "Pod", pod.ns, pod.name, pod.uid},
        {.warning = true, .reason = "FailedScheduling", .message = message, .key = ""}});
-  shown = {HashOf(kSchedulerError, message), true, true, shown.version, false};
+  shown = {HashOf(reason, message), true, true, shown.version, false};
 }
 
 void Waiters::Wake(const cluster::State& state, Time now, Effects& effects,

@@ -1,9 +1,10 @@
 // Tells the members of waiting gangs why they wait: a PodScheduled condition and an Event each, and
 // the words for their PodGroup.
 //
-// A new reason is told at once, other words for the same reason at most every kRetell, and a gang
-// whose members are only just being made is left alone for kMostGather. A pod that shows the words
-// already, told by whoever led before, is not told again.
+// A new reason is told at once, other words for the same reason at most every kRetell. That members
+// are missing is told once none has come for kMostGather, or for kMostMaking while there is none at
+// all, and kMostMaking after the first look at the latest. A pod that shows the words already, told
+// by whoever led before, is not told again.
 //
 // Each condition is written for the version of the pod that we know, so that one that is late (sent
 // by a leader that was stopped, kept by a network that broke) cannot call a bound pod unscheduled.
@@ -25,9 +26,11 @@
 
 namespace hopwise::daemon {
 
-// While room comes and goes the numbers in a reason change all the time; people read slower. Until
-// kMostGather is over "3 of 512 members" is no news either.
+// While room comes and goes the numbers in a reason change all the time; people read slower.
 inline constexpr Duration kRetell = Seconds(10);
+// A controller with hundreds of jobs before it takes seconds until it has made the pods of the
+// next: until then "3 of 512 members" is no news either, but a write for each pod in its way.
+inline constexpr Duration kMostMaking = Seconds(10);
 // What we know of a pod that was written for a version gone by is as new as the watch by then.
 inline constexpr Duration kCatchUp = Millis(100);
 
@@ -60,6 +63,10 @@ class Waiters {
   void TellBindFailed(const cluster::State& state, PodId id, const std::string& node,
                       const std::string& message, Time now, Effects& effects);
 
+  // The pod holds room on the node that others are leaving; `message` says whom it waits for.
+  void TellNominated(const cluster::State& state, PodId id, const std::string& node,
+                     const std::string& message, Time now, Effects& effects);
+
   // Takes note of the condition and the nominated node that a pod shows.
   void SeePod(PodId id, const api::Pod& pod);
   // The server has another version of the pod than the one its words were written for: once that is
@@ -71,7 +78,8 @@ class Waiters {
   struct Gang {
     uint64_t sequence = 0;  // tells it from a later gang of the same id
     Words latest, told;
-    Time due;  // when `latest` is to be told; not set when it was. The same as in due_
+    Time due;    // when `latest` is to be told; not set when it was. The same as in due_
+    Time since;  // when members were first found missing; not set when they were not, or told of
     Time told_at;
     bool said = false;
     int32_t waiting = 0;  // pods
@@ -86,6 +94,8 @@ class Waiters {
 
   void SetDue(GangId id, Gang& gang, Time due);
   void Say(const cluster::State& state, GangId id, Gang& gang, Time now, Effects& effects);
+  void TellHeld(const cluster::State& state, PodId id, const std::string& node,
+                std::string_view reason, const std::string& message, Time now, Effects& effects);
   // Those of its members that show other words.
   void TellPods(const cluster::State& state, GangId id, const Words& words, Time now,
                 Effects& effects);

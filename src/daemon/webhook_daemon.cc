@@ -89,6 +89,7 @@ class Webhook {
   void Present(const server::SelfIssued& issued);
   void WatchFiles();
   void TakeConfig();
+  void TakeCa();
   void Publish();
   server::HttpResponse Ready() const;
   std::optional<api::Queue> FetchQueue(const std::string& name);
@@ -150,6 +151,10 @@ Status Webhook::ReadFiles() {
   for (ConfigFile* file : {&conf_file_, &ca_file_}) {
     const Result<std::string> text = file->Read();
     if (!text) return tl::unexpected(text.error());
+  }
+  if (!options_.ca_cert_file.empty()) {
+    const Status good = server::CheckCa(ca_file_.content(), options_.ca_cert_file);
+    if (!good) return good;
   }
   control::AdmissionConfigReport report = control::ReadAdmissionConfig(conf_file_.content());
   if (!report.errors.empty()) {
@@ -270,7 +275,7 @@ void Webhook::KeepCertificates() {
     bundle_ = std::make_unique<CaBundle>(*transport_, options_.webhook_configurations, metrics_);
   }
   if (!options_.issues_certificates()) {
-    if (bundle_ != nullptr) bundle_->Set(ca_file_.content());
+    TakeCa();
     return;
   }
   CertificateKeeper::Options keeper;
@@ -317,11 +322,19 @@ void Webhook::Present(const server::SelfIssued& issued) {
 void Webhook::WatchFiles() {
   transport_->After(kConfigLook, lifeline_.Guard([this] {
     if (conf_file_.Look() != ConfigFile::Seen::kSame) TakeConfig();
-    if (ca_file_.Look() == ConfigFile::Seen::kChanged && ca_file_.Read() && bundle_ != nullptr) {
-      bundle_->Set(ca_file_.content());
-    }
+    if (ca_file_.Look() == ConfigFile::Seen::kChanged && ca_file_.Read()) TakeCa();
     WatchFiles();
   }));
+}
+
+// Nobody could reach the webhook by what is no certificate: the one before stays.
+void Webhook::TakeCa() {
+  const Status good = server::CheckCa(ca_file_.content(), options_.ca_cert_file);
+  if (!good) {
+    Log(LogLevel::kWarning, "ca_certificate_refused", {{"error", good.error().message}});
+  } else if (bundle_ != nullptr) {
+    bundle_->Set(ca_file_.content());
+  }
 }
 
 // What cannot be used changes nothing, but is said.

@@ -121,8 +121,10 @@ std::string Explain(Failure failure, const Response& response, const StatusObjec
     case Failure::kForbidden: {
       // The server's sentence names the object first, which ours did already.
       const size_t user = said.find("User \"");
-      // Refused by admission, such as a quota: no right would help.
-      if (user == std::string::npos && said.find(" is forbidden: ") != std::string::npos) {
+      // Refused by admission, a quota or a webhook: no right would help.
+      const bool webhook = said.find("admission webhook \"") != std::string::npos;
+      if (webhook ||
+          (user == std::string::npos && said.find(" is forbidden: ") != std::string::npos)) {
         return said;
       }
       return "forbidden: " + (user == std::string::npos ? said : said.substr(user)) +

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/check.h"
+
 namespace hopwise::kube {
 namespace {
 
@@ -49,6 +51,8 @@ std::string CollectionPath(const Resource& resource, std::string_view ns) {
 
 std::string ObjectPath(const Resource& resource, std::string_view ns, std::string_view name,
                        std::string_view subresource) {
+  // Without a name this would be the path of all objects of the kind.
+  HOPWISE_CHECK(!name.empty());
   std::string path = CollectionPath(resource, ns) + '/' + UrlEscape(name);
   if (!subresource.empty()) {
     path += '/';

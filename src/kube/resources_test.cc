@@ -160,6 +160,15 @@ TEST(AnErrorsMessage, OfAnAdmissionPluginAsksForNoRight) {
   EXPECT_EQ(error.message, "cannot create pods ml/a: pods \"a\" is forbidden: exceeded quota: q");
 }
 
+TEST(AnErrorsMessage, OfAnAdmissionWebhookAsksForNoRight) {
+  const std::string said = R"(admission webhook \"validatequeue\" denied the request: no)";
+  const ApiError error = ErrorOf(Reply(403, StatusBody("Forbidden", said)), "delete", kQueues, "q");
+  EXPECT_EQ(
+      error.message,
+      "cannot delete queues.scheduling.volcano.sh q: admission webhook \"validatequeue\" denied "
+      "the request: no");
+}
+
 TEST(AnErrorsMessage, OfBadCredentialsSaysWhatToDo) {
   const ApiError error =
       ErrorOf(Reply(401, StatusBody("Unauthorized", "Unauthorized")), "list", kNodes);

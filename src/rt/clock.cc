@@ -19,6 +19,12 @@ int64_t Read(clockid_t clock) {
 
 Time WallNow() { return {Read(CLOCK_REALTIME)}; }
 Time MonotonicNow() { return {Read(CLOCK_BOOTTIME)}; }
+
+void Pause(Duration duration) {
+  const timespec span{duration.ns / 1'000'000'000, duration.ns % 1'000'000'000};
+  nanosleep(&span, nullptr);
+}
+
 Duration CpuUsed() { return {Read(CLOCK_PROCESS_CPUTIME_ID)}; }
 
 int64_t ResidentBytes() {

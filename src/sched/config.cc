@@ -29,10 +29,10 @@ struct Known {
 
 // Registered names: volcano pkg/scheduler/actions/factory.go.
 constexpr std::array kActions = {
-    Known{"enqueue", Support::kServed},    Known{"allocate", Support::kServed},
-    Known{"backfill", Support::kServed},   Known{"preempt", Support::kLater},
-    Known{"reclaim", Support::kLater},     Known{"shuffle", Support::kLater},
-    Known{"gangpreempt", Support::kLater}, Known{"gangreclaim", Support::kLater},
+    Known{"enqueue", Support::kServed},     Known{"allocate", Support::kServed},
+    Known{"backfill", Support::kServed},    Known{"preempt", Support::kServed},
+    Known{"reclaim", Support::kServed},     Known{"shuffle", Support::kLater},
+    Known{"gangpreempt", Support::kServed}, Known{"gangreclaim", Support::kServed},
 };
 
 // Registered names: volcano pkg/scheduler/plugins/factory.go.
@@ -43,7 +43,7 @@ constexpr std::array kPlugins = {
     Known{"nodeorder", Support::kServed},
     Known{"binpack", Support::kServed},
     Known{"network-topology-aware", Support::kServed},
-    Known{"conformance", Support::kLater},
+    Known{"conformance", Support::kServed},
     Known{"overcommit", Support::kLater},
     Known{"drf", Support::kLater},
     Known{"proportion", Support::kLater},
@@ -66,7 +66,7 @@ constexpr std::array kPlugins = {
 // What the value that differs from a flag's default means to us.
 enum class FlagEffect : uint8_t {
   kSwitch,    // handled where the plugin is read
-  kEviction,  // concerns preemption and reclaim, which nothing does yet: no news
+  kEviction,  // asks plugins about victims, who are judged in one way here: no news
   kNone,      // it changes nothing: say so
 };
 
@@ -301,6 +301,7 @@ class Reader {
   Status ReadPlugin(const Json& plugin, const std::string& path);
   Status ReadFlag(Plugin& plugin, const std::string& key, const Json& value);
   Status ReadConfigurations(const Json& document);
+  static void ReadEviction(Arguments& arguments, EvictArguments& out);
   Status ReadConfiguration(const Json& entry, const std::string& path);
   Status ReadMetrics(const Json& document);
   void WarnOfUnknownKeys(const Json& document);
@@ -482,7 +483,9 @@ Status Reader::Apply(const Plugin& plugin, Support support) {
   if (support == Support::kLater) {
     Warn(plugin.path + ": plugin \"" + name + "\" is not implemented yet" +
          (arguments.empty() ? "" : ", its arguments have no effect") +
-         (name == "capacity" ? ", but for enableHierarchy" : ""));
+         (name == "capacity"
+              ? ", but for enableHierarchy and the deserved amounts that reclaim goes by"
+              : ""));
     return {};
   }
   if (drf_hierarchy_ && name == "drf") {
@@ -580,6 +583,13 @@ Status Reader::ReadConfigurations(const Json& document) {
   return {};
 }
 
+void Reader::ReadEviction(Arguments& arguments, EvictArguments& out) {
+  const int64_t standard = EvictArguments().max_domains;
+  const int64_t domains = arguments.Weight("maxDomains", standard, standard);
+  out.max_domains = domains == 0 ? standard : domains;
+  out.whole_gangs = arguments.Bool("allowWholeBundle", true);
+}
+
 Status Reader::ReadConfiguration(const Json& entry, const std::string& path) {
   const auto name = NameOf(entry, path);
   if (!name) return tl::unexpected(name.error());
@@ -597,6 +607,8 @@ Status Reader::ReadConfiguration(const Json& entry, const std::string& path) {
   Arguments arguments(*map, path + ".arguments", config_.warnings);
   // A cache changes no result.
   if (*name != "enqueue") arguments.Bool("predicateErrorCacheEnable", true);
+  if (*name == "gangpreempt") ReadEviction(arguments, config_.gang_preempt);
+  if (*name == "gangreclaim") ReadEviction(arguments, config_.gang_reclaim);
   arguments.WarnOfUnknown();
   for (const auto& [key, value] : entry.items()) {
     if (key == "name" || key == "arguments") continue;

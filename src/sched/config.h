@@ -41,12 +41,19 @@ struct NodeOrder {
   int64_t least_requested = 1, most_requested = 0, balanced = 1;
 };
 
+// Arguments of gangpreempt and gangreclaim, by their documented names.
+struct EvictArguments {
+  int64_t max_domains = 8;  // maxDomains: cleared in earnest for one gang
+  bool whole_gangs = true;  // allowWholeBundle: false takes members beyond a minimum only
+};
+
 struct Config {
   std::vector<std::string> actions;
   std::vector<std::string> plugins;  // in tier order, names only
   NetworkTopologyAware network_topology_aware;
   Binpack binpack;
   NodeOrder node_order;
+  EvictArguments gang_preempt, gang_reclaim;
   bool capacity_hierarchy = false;
   // Known but not implemented plugins, unknown keys or arguments, ignored values.
   std::vector<std::string> warnings;

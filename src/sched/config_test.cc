@@ -78,8 +78,8 @@ tiers:
       weight: 10
 )");
   EXPECT_THAT(config.warnings,
-              ElementsAre(HasSubstr("\"conformance\" is not"), HasSubstr("\"overcommit\" is not"),
-                          HasSubstr("\"drf\" is not"), HasSubstr("\"proportion\" is not")));
+              ElementsAre(HasSubstr("\"overcommit\" is not"), HasSubstr("\"drf\" is not"),
+                          HasSubstr("\"proportion\" is not")));
   EXPECT_EQ(config.plugins.size(), 10U);
   EXPECT_TRUE(config.binpack.enabled);
   EXPECT_TRUE(config.node_order.enabled);
@@ -119,9 +119,26 @@ TEST(ParseConfig, LeavesScoresOffThatAreNotListed) {
 TEST(ParseConfig, ReadsActions) {
   const Config config = Parse("actions: \" allocate ,preempt,shuffle\"\ntiers: []\n");
   EXPECT_THAT(config.actions, ElementsAre("allocate", "preempt", "shuffle"));
-  EXPECT_THAT(config.warnings,
-              testing::IsSupersetOf({HasSubstr("\"preempt\" is not implemented"),
-                                     HasSubstr("\"shuffle\" is not implemented")}));
+  EXPECT_THAT(config.warnings, testing::Contains(HasSubstr("\"shuffle\" is not implemented")));
+  EXPECT_THAT(config.warnings, testing::Not(testing::Contains(HasSubstr("preempt"))));
+}
+
+TEST(ParseConfig, ReadsArgumentsOfEviction) {
+  const Config config = Parse(R"(actions: gangreclaim, gangpreempt
+tiers: [{plugins: [{name: gang}]}]
+configurations:
+- name: gangpreempt
+  arguments: {maxDomains: 3, allowWholeBundle: false}
+- name: gangreclaim
+  arguments: {maxDomains: 0}
+- name: preempt
+  arguments: {maxDomains: 2}
+)");
+  EXPECT_EQ(config.gang_preempt.max_domains, 3);
+  EXPECT_FALSE(config.gang_preempt.whole_gangs);
+  EXPECT_EQ(config.gang_reclaim.max_domains, 8);
+  EXPECT_TRUE(config.gang_reclaim.whole_gangs);
+  EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("maxDomains: unknown argument")));
 }
 
 TEST(ParseConfig, ReadsArgumentsOfTopology) {
@@ -282,8 +299,8 @@ configurations:
     predicateErrorCacheEnable: true
     other: 1
 - name: alocate
-- name: gangpreempt
-  arguments: {maxDomains: 4}
+- name: shuffle
+  arguments: {any: 4}
 metrics: {type: prometheus, address: http://localhost}
 scheduler: 1
 )");
@@ -297,7 +314,7 @@ scheduler: 1
                   HasSubstr("tiers[1].plugins[0]: plugin \"binpack\" is listed again"),
                   "configurations[0].arguments.other: unknown argument, 1 is ignored",
                   HasSubstr("configurations[1].name: unknown action \"alocate\""),
-                  HasSubstr("configurations[2]: action \"gangpreempt\" is not implemented"),
+                  HasSubstr("configurations[2]: action \"shuffle\" is not implemented"),
                   HasSubstr("metrics: has no effect"), "scheduler: unknown key, 1 is ignored"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -13,6 +14,14 @@ namespace hopwise::sched {
 struct Bind {
   PodId pod;
   NodeId node;
+};
+
+// A pod that makes room for another gang.
+struct Eviction {
+  PodId pod;
+  GangId claimer;
+  std::string_view action;  // "preempt", "reclaim", "gangpreempt", "gangreclaim"
+  std::string why;          // "gangpreempt: ml/a (priority 100) needs its room in leaf-3"
 };
 
 // Where a gang's members are: the smallest domain of one tree that holds them all.
@@ -43,6 +52,7 @@ struct GangReport {
   Verdict verdict = Verdict::kNothingToDo;
   Verdict rest = Verdict::kNothingToDo;  // on members that still wait, as `verdict` unless kPlaced
   std::vector<Bind> binds;               // members placed in this decision, in rank order
+  std::vector<Bind> nominated;           // members that hold room which others are leaving
   int32_t placed =
       0;  // members with a node after this decision (finished ones that succeeded included)
   int32_t waiting = 0;  // members still without one
@@ -55,6 +65,7 @@ struct GangReport {
 
 struct Plan {
   std::vector<GangReport> gangs;  // in the order decided
+  std::vector<Eviction> evictions;
 };
 
 }  // namespace hopwise::sched

@@ -9,7 +9,9 @@
 
 #include "base/quantity.h"
 #include "sched/choose.h"
+#include "sched/claims.h"
 #include "sched/demand.h"
+#include "sched/make_room.h"
 #include "sched/memory.h"
 #include "sched/order.h"
 #include "sched/ranks.h"
@@ -17,6 +19,7 @@
 #include "sched/scope.h"
 #include "sched/score.h"
 #include "sched/spread.h"
+#include "sched/victims.h"
 
 namespace hopwise::sched {
 
@@ -29,6 +32,10 @@ struct Scheduler::Impl {
 
   Plan Run();
   Plan JudgeAfresh();
+  void SettleClaims(std::vector<GangId>& awake, Plan& plan);
+  void AskAgain(const std::vector<GangId>& changed, std::vector<GangId>& awake);
+  void Evict(GangId id, const Demand& demand, const Scope& scope, GangReport& report);
+  void TellEvictions(GangId id, const Room& room);
   void Collect(std::vector<GangId>& awake);
   void DecideFully(GangId id, Plan& plan);
   GangReport Decide(GangId id);
@@ -55,6 +62,10 @@ struct Scheduler::Impl {
   bool started = false;
   bool afresh = false;  // refusals of the past do not count
   GangId last_afresh;   // judged last by JudgeAfresh
+  Claims claims;
+  std::set<GangId> unhelped;        // wait, and nobody could be evicted for them
+  std::vector<Eviction> evictions;  // of the run at hand
+  Time now;                         // of the run at hand
   std::set<GangId> held;
   std::set<GangId> put_off;  // to be decided, were they not held
   Counters counters;
@@ -84,6 +95,7 @@ void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
     if (!state.gang(id).alive) {
       waiting.erase(id);
       tree_of.erase(id);
+      unhelped.erase(id);
     }
   }
   if (!started || version != trees_version || changes.topology) {
@@ -96,6 +108,7 @@ void Scheduler::Impl::Collect(std::vector<GangId>& awake) {
     memory.WakeQueue(state, changes.queues, awake);
     memory.Wake(state, changes.roomier, awake);
   }
+  AskAgain(changes.gangs, awake);
   counters.woken += awake.size();
   awake.insert(awake.end(), changes.gangs.begin(), changes.gangs.end());
   awake.insert(awake.end(), put_off.begin(), put_off.end());
@@ -120,9 +133,10 @@ Plan Scheduler::Impl::Run() {
   ++counters.runs;
   std::vector<GangId> awake;
   Collect(awake);
+  SettleClaims(awake, plan);
   Agenda agenda(state, awake);
   for (GangId id = agenda.Next(); id.valid(); id = agenda.Next()) {
-    if (!memory.LeftAsleep(state, id)) {
+    if (!memory.LeftAsleep(state, id) && !claims.Has(id)) {
       DecideFully(id, plan);
     }
     if (const GangId next = memory.Next(id); next.valid()) {
@@ -132,7 +146,106 @@ Plan Scheduler::Impl::Run() {
   }
   // Our own placements mark gangs as changed; they were just decided.
   std::vector<GangId> echo = state.TakeChanges().gangs;
+  plan.evictions = std::exchange(evictions, {});
   return plan;
+}
+
+// What was held is bound, or given back and decided anew.
+void Scheduler::Impl::SettleClaims(std::vector<GangId>& awake, Plan& plan) {
+  Claims::Settled settled = claims.Settle(state, now);
+  for (Claims::Settled::Done& done : settled.done) {
+    GangReport report;
+    report.gang = done.gang;
+    report.verdict = Verdict::kPlaced;
+    report.rest = Verdict::kNothingToDo;
+    report.binds = std::move(done.binds);
+    const Demand demand = BuildDemand(state, done.gang);
+    report.placed = static_cast<int32_t>(demand.placed.size());
+    report.waiting = demand.waiting;
+    if (done.tree != 0) {
+      tree_of[done.gang] = {done.tree, state.gang(done.gang).sequence};
+    }
+    report.location = LocateIn(demand.placed, TreeOf(done.gang));
+    waiting.erase(done.gang);
+    plan.gangs.push_back(std::move(report));
+    awake.push_back(done.gang);  // its surplus
+  }
+  awake.insert(awake.end(), settled.dropped.begin(), settled.dropped.end());
+  std::ranges::sort(awake);
+  awake.erase(std::ranges::unique(awake).begin(), awake.end());
+  std::erase_if(awake, [&](GangId id) { return !state.gang(id).alive || held.contains(id); });
+}
+
+// Those for whom nobody could be evicted are judged again when somebody changed who may be.
+void Scheduler::Impl::AskAgain(const std::vector<GangId>& changed, std::vector<GangId>& awake) {
+  if (unhelped.empty()) {
+    return;
+  }
+  const bool reclaims = !EvictActionsOf(config).reclaim.empty();
+  const auto helps = [&](GangId waits) {
+    const cluster::Gang& claimer = state.gang(waits);
+    return std::ranges::any_of(changed, [&](GangId id) {
+      const cluster::Gang& other = state.gang(id);
+      const bool holds =
+          other.alive && id != waits && std::ranges::any_of(other.pods, [&](PodId pod) {
+            return cluster::HoldsRoom(state.pod(pod).state);
+          });
+      return holds && (other.queue == claimer.queue ? other.priority < claimer.priority : reclaims);
+    });
+  };
+  for (const GangId id : unhelped) {
+    if (helps(id)) {
+      memory.Forget(id);
+      awake.push_back(id);
+    }
+  }
+}
+
+// Preempt or reclaim, for a gang that does not fit as things are.
+void Scheduler::Impl::Evict(GangId id, const Demand& demand, const Scope& scope,
+                            GangReport& report) {
+  unhelped.erase(id);
+  const bool required = Total(demand.required_counts) > 0;
+  const bool hopeless = report.verdict != Verdict::kNotNow &&
+                        report.verdict != Verdict::kUndecided &&
+                        report.verdict != Verdict::kQueueLimit;
+  if (!EvictActionsOf(config).any() || !required || hopeless ||
+      scope.kind == Scope::Kind::kUnknown || afresh) {
+    return;
+  }
+  FitTotals();
+  Tools tools{*scorer, totals};
+  const std::vector<int64_t> request = Amounts(state, demand, demand.required_counts);
+  const std::set<PodId> spared = claims.Spared(state, now);
+  const Victims victims(state, config, id, request, spared, now);
+  const Room room = MakeRoom(state, id, demand, scope, request, victims, tools);
+  if (!room.found) {
+    unhelped.insert(id);
+    return;
+  }
+  memory.Forget(id);
+  TellEvictions(id, room);
+  claims.Make(state, id, room, now);
+  report.verdict = Verdict::kNotNow;
+  report.reason = "MakingRoom";
+  report.message = claims.Words(state, id);
+  report.nominated = room.binds;
+}
+
+void Scheduler::Impl::TellEvictions(GangId id, const Room& room) {
+  const EvictActions actions = EvictActionsOf(config);
+  const cluster::Gang& gang = state.gang(id);
+  const std::string who = gang.ns + "/" + gang.name + " (queue " + gang.queue_name + ", priority " +
+                          std::to_string(gang.priority) + ") needs its room";
+  std::set<PodId> told;
+  for (const Unit& unit : room.units) {
+    const std::string_view action = unit.reclaimed ? actions.reclaim : actions.preempt;
+    for (const PodId pod : unit.pods) {
+      if (told.insert(pod).second) {
+        evictions.push_back({pod, id, action, std::string(action) + ": " + who});
+      }
+    }
+  }
 }
 
 Plan Scheduler::Impl::JudgeAfresh() {
@@ -143,7 +256,7 @@ Plan Scheduler::Impl::JudgeAfresh() {
     return plan;
   }
   last_afresh = at->first;
-  if (held.contains(last_afresh)) {
+  if (held.contains(last_afresh) || claims.Has(last_afresh)) {
     return plan;
   }
   const bool placed_before = at->second.verdict == Verdict::kPlaced;
@@ -272,6 +385,7 @@ GangReport Scheduler::Impl::Decide(GangId id) {
     report.reason = never ? "NeverFits" : "QueueOverLimit";
     report.message = std::move(over);
     memory.RememberQueue(id);
+    Evict(id, demand, GangScope(state, id, demand.placed), report);
     return report;
   }
   const std::vector<int32_t> asked = demand.all_counts;
@@ -287,7 +401,8 @@ GangReport Scheduler::Impl::Decide(GangId id) {
   }
   const bool trimmed = asked != demand.all_counts;
   report = Search(id, demand, scope, std::move(report));
-  if (trimmed && report.binds.empty()) {
+  Evict(id, demand, scope, report);
+  if (trimmed && report.binds.empty() && report.nominated.empty()) {
     report.message = QueueProblem(state, state.gang(id).queue, Amounts(state, demand, asked));
     report.reason = "QueueOverLimit";
     memory.RememberQueueToo(id);
@@ -401,7 +516,10 @@ Scheduler::Scheduler(cluster::State& state, Config config)
     : impl_(std::make_unique<Impl>(state, std::move(config))) {}
 Scheduler::~Scheduler() = default;
 
-Plan Scheduler::Run(Time /*now*/) { return impl_->Run(); }
+Plan Scheduler::Run(Time now) {
+  impl_->now = now;
+  return impl_->Run();
+}
 
 Plan Scheduler::JudgeAfresh() { return impl_->JudgeAfresh(); }
 
@@ -410,6 +528,23 @@ void Scheduler::SetConfig(Config config) {
   impl_->scorer.emplace(impl_->config, impl_->state.columns());
   impl_->started = false;  // the next Run wakes everybody
 }
+
+void Scheduler::NotEvicted(PodId pod, Time now) { impl_->claims.Stays(impl_->state, pod, now); }
+
+void Scheduler::DropClaim(GangId gang) {
+  impl_->claims.Drop(impl_->state, gang);
+  impl_->put_off.insert(gang);
+}
+
+void Scheduler::DropClaims() {
+  for (const GangId gang : impl_->claims.DropAll(impl_->state)) {
+    impl_->put_off.insert(gang);
+  }
+}
+
+Time Scheduler::next_claim_end() const { return impl_->claims.next_end(); }
+
+bool Scheduler::HoldsClaim(GangId gang) const { return impl_->claims.Has(gang); }
 
 void Scheduler::Hold(GangId gang) { impl_->held.insert(gang); }
 

@@ -40,6 +40,17 @@ class Scheduler {
   // after a Run, when all changes were taken; the plan holds at most that gang.
   Plan JudgeAfresh();
 
+  // The API server did not let the pod go, though a plan had it evicted: what was to have its room
+  // is decided anew, and the pod is left alone for a while.
+  void NotEvicted(PodId pod, Time now);
+  // The gang holds room that others are leaving, and is not to keep it: its members wait again.
+  void DropClaim(GangId gang);
+  // The same for all gangs: somebody else decides from now on.
+  void DropClaims();
+  // When a claim ends that nothing else ends before; not set when there is none.
+  [[nodiscard]] Time next_claim_end() const;
+  [[nodiscard]] bool HoldsClaim(GangId gang) const;
+
   // A gang that is held is left out of Run and JudgeAfresh, as if it were not there, until it is
   // released; the next Run decides it then.
   void Hold(GangId gang);

@@ -333,22 +333,6 @@ int VerifyClient(gnutls_session_t session) {
   return rc == GNUTLS_E_SUCCESS && status == 0 ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
 }
 
-Status CheckClientCa(std::string& text, const std::string& file) {
-  gnutls_certificate_credentials_t scratch = nullptr;
-  int rc = gnutls_certificate_allocate_credentials(&scratch);
-  if (rc == GNUTLS_E_SUCCESS) {
-    const gnutls_datum_t ca = {reinterpret_cast<unsigned char*>(text.data()),
-                               static_cast<unsigned>(text.size())};
-    rc = gnutls_certificate_set_x509_trust_mem(scratch, &ca, GNUTLS_X509_FMT_PEM);
-    gnutls_certificate_free_credentials(scratch);
-  }
-  if (rc > 0) {
-    return {};
-  }
-  return Invalid(fmt::format("{} holds no CA certificate in PEM form: {}", file,
-                             rc == 0 ? "it is empty" : gnutls_strerror(rc)));
-}
-
 }  // namespace
 
 // --- the server
@@ -562,7 +546,7 @@ Status HttpServer::Impl::ReadTlsFiles() {
     return tl::unexpected(ca.error());
   }
   client_ca = std::move(*ca);
-  return CheckClientCa(client_ca, o.client_ca_file);
+  return CheckCa(client_ca, o.client_ca_file);
 }
 
 // Takes the socket over.

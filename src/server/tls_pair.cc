@@ -69,6 +69,23 @@ Result<std::string> ReadSmallFile(const std::string& path) {
   return rt::ReadSmallFile(path, kLargestFile);
 }
 
+Status CheckCa(const std::string& text, const std::string& name) {
+  std::string pem = text;
+  gnutls_certificate_credentials_t scratch = nullptr;
+  int rc = gnutls_certificate_allocate_credentials(&scratch);
+  if (rc == GNUTLS_E_SUCCESS) {
+    const gnutls_datum_t ca = {reinterpret_cast<unsigned char*>(pem.data()),
+                               static_cast<unsigned>(pem.size())};
+    rc = gnutls_certificate_set_x509_trust_mem(scratch, &ca, GNUTLS_X509_FMT_PEM);
+    gnutls_certificate_free_credentials(scratch);
+  }
+  if (rc > 0) {
+    return {};
+  }
+  return Invalid(fmt::format("{} holds no CA certificate in PEM form: {}", name,
+                             rc == 0 ? "it is empty" : gnutls_strerror(rc)));
+}
+
 Result<std::shared_ptr<TlsPair>> MakePair(std::string cert_text, std::string key_text,
                                           const std::string& cert_name,
                                           const std::string& key_name) {

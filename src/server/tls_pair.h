@@ -19,6 +19,10 @@ namespace hopwise::server {
 // The whole file. The error names it and says why.
 Result<std::string> ReadSmallFile(const std::string& path);
 
+// Whether the text is at least one certificate in PEM form, to be trusted as a CA. `name` is what
+// errors call it.
+Status CheckCa(const std::string& text, const std::string& name);
+
 struct TlsPair {
   TlsPair() = default;
   ~TlsPair();

@@ -157,8 +157,7 @@ Status Simulator::EvictPod(const std::string& ns, const std::string& name, std::
   if (pod == nullptr) {
     return Fail(ErrorCode::kNotFound, fmt::format("pod {}/{} does not exist", ns, name));
   }
-  world_.Record(*pod, "Warning", "Evict", fmt::format("Pod is evicted, because of {}", why),
-                default_scheduler_);
+  TellEvicted(*pod, why);
   world_.Delete(key);
   return RunUntilQuiet(false);
 }
@@ -256,8 +255,8 @@ Status Simulator::Settle() {
       return {};
     }
     WriteTopologyStatus();
-    const int64_t bound = CarryOut(scheduler_->Run(world_.now));
-    idle = bound > 0 ? 0 : idle + 1;
+    const int64_t moved = CarryOut(scheduler_->Run(world_.now));
+    idle = moved > 0 ? 0 : idle + 1;
     if (++decisions_ > kMaxDecisions || idle > kMaxIdleDecisions) {
       return Fail(
           ErrorCode::kTooLarge,
@@ -320,7 +319,24 @@ int64_t Simulator::CarryOut(const sched::Plan& plan) {
     Report(report);
   }
   ForgetSettled();
-  return bound;
+  for (const sched::Eviction& eviction : plan.evictions) {
+    Evict(eviction);
+  }
+  return bound + static_cast<int64_t>(plan.evictions.size());
+}
+
+void Simulator::Evict(const sched::Eviction& eviction) {
+  const cluster::PodRecord& record = state_->pod(eviction.pod);
+  const Key key = PodKey(record.ns, record.name);
+  const Json* pod = world_.store.FindObject(key);
+  HOPWISE_CHECK(pod != nullptr);
+  TellEvicted(*pod, eviction.why);
+  world_.Delete(key);
+}
+
+void Simulator::TellEvicted(const Json& pod, std::string_view why) {
+  world_.Record(pod, "Warning", "Evict", fmt::format("Pod is evicted, because of {}", why),
+                default_scheduler_);
 }
 
 // Gangs of which nothing waits any more get no report of their own.

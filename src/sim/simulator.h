@@ -69,8 +69,10 @@ class Simulator {
   bool Feed();
   bool IsToldOnly(const Key& key);
   void FeedObject(const Change& change);
-  // The number of pods bound.
+  // The number of pods bound or evicted.
   int64_t CarryOut(const sched::Plan& plan);
+  void Evict(const sched::Eviction& eviction);
+  void TellEvicted(const json::Json& pod, std::string_view why);
   void Bind(const sched::Bind& bind, const std::string& scheduler);
   void Report(const sched::GangReport& report);
   void UpdateWaiting(const Key& key, const cluster::Gang& gang, const sched::GangReport& report);

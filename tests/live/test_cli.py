@@ -430,7 +430,7 @@ def test_migrate_check_lists_what_would_differ(shell, user):
     api.create(nightly)
     system = f"volcano-{user.namespace}"
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": system}})
-    conf = 'actions: "enqueue, allocate, preempt"\ntiers:\n- plugins:\n  - name: gang\n'
+    conf = 'actions: "enqueue, allocate, shuffle"\ntiers:\n- plugins:\n  - name: gang\n'
     api.create({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "conf", "namespace": system},
                 "data": {"volcano-scheduler.conf": conf}})  # fmt: skip

@@ -553,12 +553,13 @@ def kill_while_it_binds(user, witness, leader, binds):
 
 
 def one_round(user, witness, pair, number, moments):
-    # Small ones and one that has a rule; together they fill the floor.
+    # Together they fill the floor. Each within one spine: small ones without a rule, decided while
+    # the large one is still being made, could leave it half a spine here and half a spine there.
     gangs = {f"r{number}a": 32, f"r{number}b": 16, f"r{number}c": 16}
     thread = kill_while_it_binds(user, witness, pair[0], moments.randrange(1, 64))
     for name, size in gangs.items():
         witness.expect(f"{user.namespace}/{name}", size)
-        user.gang(name, size, gpus=1, topology=hard(2) if size == 32 else None)
+        user.gang(name, size, gpus=1, topology=hard(2))
     thread.join()
     for name, size in gangs.items():
         user.await_bound(name, size, RECOVERS_S)

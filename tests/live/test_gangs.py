@@ -459,8 +459,12 @@ def test_with_the_typed_python_client(user, plane):
         if list(seen.values()) == ["Running", "Running"]:
             watch.stop()
     assert seen == {"band-0": "Running", "band-1": "Running"}
-    group = custom.get_namespaced_custom_object(*where, "band")
-    assert group["status"]["phase"] == "Running"
+
+    def phase():
+        return custom.get_namespaced_custom_object(*where, "band")["status"]["phase"]
+
+    # The pods may be seen running before their group is written.
+    eventually(lambda: phase() == "Running", what="phase Running")
 
 
 def test_with_kubectl(user, plane):

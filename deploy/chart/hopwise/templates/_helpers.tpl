@@ -132,7 +132,7 @@ large cluster takes its time, which a start-up probe grants. */}}
 livenessProbe:
   tcpSocket: {port: https}
 readinessProbe:
-  tcpSocket: {port: https}
+  httpGet: {path: /readyz, port: https, scheme: HTTPS}
   periodSeconds: 5
 {{- else -}}
 startupProbe:
@@ -207,11 +207,19 @@ readinessProbe:
 - --port=8443
 - --tls-cert-file=/etc/hopwise/tls/tls.crt
 - --tls-private-key-file=/etc/hopwise/tls/tls.key
+- --listen-address=:8082
+- --default-queue={{ .root.Values.scheduler.defaultQueue }}
+- --log-format={{ .root.Values.log.format }}
+- --log-level={{ .root.Values.log.level }}
+{{- range .root.Values.scheduler.schedulerNames }}
+- --scheduler-name={{ . }}
+{{- end }}
 {{- end -}}
 
 {{- define "hopwise.ports" -}}
 {{- if eq .component "webhook" -}}
 - {name: https, containerPort: 8443}
+- {name: metrics, containerPort: 8082}
 {{- else -}}
 - {name: metrics, containerPort: {{ eq .component "scheduler" | ternary 8080 8081 }}}
 - {name: health, containerPort: 11251}
