@@ -101,10 +101,14 @@ Result<AdmissionRequest> ReadReview(std::string_view text) {
   for (const auto& [key, into] : parts) {
     if (const auto at = from.find(key); at != from.end()) *into = std::move(*at);
   }
-  const Json& needed = request.deletes() ? request.old_object : request.object;
-  if (request.operation != "CONNECT" && !needed.is_object()) {
-    return Invalid(fmt::format("the AdmissionReview's request lacks its {}",
-                               request.deletes() ? "oldObject" : "object"));
+  const bool connects = request.operation == "CONNECT";
+  const bool wants_old = request.deletes() || request.operation == "UPDATE";
+  const char* const missing = !connects && !request.deletes() && !request.object.is_object()
+                                  ? "object"
+                              : wants_old && !request.old_object.is_object() ? "oldObject"
+                                                                             : nullptr;
+  if (missing != nullptr) {
+    return Invalid(fmt::format("the AdmissionReview's request lacks its {}", missing));
   }
   return request;
 }

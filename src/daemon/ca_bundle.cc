@@ -88,10 +88,12 @@ void CaBundle::Ended(Kept& kept, const kube::ApiError& error, bool wrote) {
     }
     return;
   }
-  metrics_.Count(kCaBundlePatches, 1, {{"resource", resource}, {"result", "failed"}});
   // One that is not there may be left out on purpose.
+  const bool absent = error.failure == kube::Failure::kNotFound;
+  if (!absent) {
+    metrics_.Count(kCaBundlePatches, 1, {{"resource", resource}, {"result", "failed"}});
+  }
   if (std::exchange(kept.told, error.message) != error.message) {
-    const bool absent = error.failure == kube::Failure::kNotFound;
     Log(absent ? LogLevel::kInfo : LogLevel::kWarning, "ca_bundle_not_written",
         {{"resource", resource}, {"name", kept.name}, {"error", error.message}});
   }

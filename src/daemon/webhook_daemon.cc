@@ -227,8 +227,10 @@ Status Webhook::ServeAdmission() {
   }
   auto server = server::HttpServer::Start(std::move(options), std::move(routes));
   if (!server) {
+    const bool address = server.error().message.starts_with("cannot listen on");
     return Fail(server.error().code,
-                server.error().message + "; --bind-address and --port name another address");
+                server.error().message +
+                    (address ? "; --bind-address and --port name another address" : ""));
   }
   admission_ = std::move(*server);
   Log(LogLevel::kInfo, "serving_admission", {{"address", admission_->url()}});
