@@ -128,7 +128,7 @@ void TermJudge::AddClass(const PredicateSet& predicates, const SpreadCounts* cou
     counters_.emplace_back();
     counters_.back().key = spread.term.key;
     counters_.back().base = &spread.seen->by_value;
-    next.spread.push_back(std::move(spread));
+    next.spread.push_back(spread);
     next.keys.push_back(set.spread[c].key);
   }
   classes_.push_back(std::move(next));

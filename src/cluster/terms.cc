@@ -95,7 +95,7 @@ void TermSet::AppendKey(std::string& key) const {
 
 // --- namespaces
 
-void Terms::SetNamespace(const std::string& name, PackedLabels labels) {
+void Terms::SetNamespace(const std::string& name, const PackedLabels& labels) {
   ReplaceNamespace(name, &labels);
 }
 
@@ -546,44 +546,54 @@ void Terms::Release(uint32_t id) {
   free_sets_.push_back(id);
 }
 
+// "" when the pods on nodes that the matcher counts are those that it matches.
+std::string Terms::AuditCounts(const Matcher& matcher) const {
+  Matcher afresh;
+  afresh.parts = matcher.parts;
+  afresh.spread = matcher.spread;
+  afresh.empty = matcher.empty;
+  CountAfresh(afresh);
+  if (matcher.counted && matcher.on != afresh.on) return "pods by node differ";
+  for (const Sums& sums : matcher.sums) {
+    Sums again;
+    again.key = sums.key;
+    for (const auto& [node, count] : afresh.on) AddTo(again, NodeId(node), count);
+    for (uint32_t value = 0; value < value_count(sums.key); ++value) {
+      if (sums.Of(value) != again.Of(value)) return "sums of " + KeyName(sums.key);
+    }
+    if (sums.total != again.total) return "total of " + KeyName(sums.key);
+  }
+  return "";
+}
+
+// The same for those that carry it as their anti-affinity.
+std::string Terms::AuditCarriers(uint32_t id, const Matcher& matcher) const {
+  std::map<uint32_t, std::map<uint32_t, int32_t>> carriers;  // by key, by node
+  for (size_t p = 0; p < state_.pod_slots(); ++p) {
+    const PodRecord& pod = state_.pod(PodId(p));
+    if (!pod.alive || !HoldsRoom(pod.state) || !pod.node.valid()) continue;
+    for (const auto& [of, key] : sets_[pod.terms].set.anti) {
+      if (of == id) ++carriers[key][pod.node.value];
+    }
+  }
+  if (carriers.size() != matcher.carried.size()) return "carried keys";
+  for (const Carried& carried : matcher.carried) {
+    Sums again;
+    again.key = carried.sums.key;
+    for (const auto& [node, count] : carriers[again.key]) AddTo(again, NodeId(node), count);
+    for (uint32_t value = 0; value < value_count(again.key); ++value) {
+      if (carried.sums.Of(value) != again.Of(value)) return "carriers by " + KeyName(again.key);
+    }
+  }
+  return "";
+}
+
 std::string Terms::Audit() const {
   for (const auto& [text, id] : matcher_ids_) {
     const Matcher& matcher = *matchers_[id];
-    const std::string name = "matcher " + std::to_string(id) + ": ";
-    Matcher afresh;
-    afresh.parts = matcher.parts;
-    afresh.spread = matcher.spread;
-    afresh.empty = matcher.empty;
-    CountAfresh(afresh);
-    if (matcher.counted && matcher.on != afresh.on) return name + "pods by node differ";
-    for (const Sums& sums : matcher.sums) {
-      Sums again;
-      again.key = sums.key;
-      for (const auto& [node, count] : afresh.on) AddTo(again, NodeId(node), count);
-      for (uint32_t value = 0; value < value_count(sums.key); ++value) {
-        if (sums.Of(value) != again.Of(value)) return name + "sums of " + KeyName(sums.key);
-      }
-      if (sums.total != again.total) return name + "total of " + KeyName(sums.key);
-    }
-    std::map<uint32_t, std::map<uint32_t, int32_t>> carriers;  // by key, by node
-    for (size_t p = 0; p < state_.pod_slots(); ++p) {
-      const PodRecord& pod = state_.pod(PodId(p));
-      if (!pod.alive || !HoldsRoom(pod.state) || !pod.node.valid()) continue;
-      for (const auto& [of, key] : sets_[pod.terms].set.anti) {
-        if (of == id) ++carriers[key][pod.node.value];
-      }
-    }
-    if (carriers.size() != matcher.carried.size()) return name + "carried keys";
-    for (const Carried& carried : matcher.carried) {
-      Sums again;
-      again.key = carried.sums.key;
-      for (const auto& [node, count] : carriers[again.key]) AddTo(again, NodeId(node), count);
-      for (uint32_t value = 0; value < value_count(again.key); ++value) {
-        if (carried.sums.Of(value) != again.Of(value)) {
-          return name + "carriers by " + KeyName(again.key);
-        }
-      }
-    }
+    std::string wrong = AuditCounts(matcher);
+    if (wrong.empty()) wrong = AuditCarriers(id, matcher);
+    if (!wrong.empty()) return "matcher " + std::to_string(id) + ": " + wrong;
   }
   return "";
 }

@@ -89,7 +89,8 @@ class Terms {
   Terms(const State& state, StringPool& strings) : state_(state), strings_(strings) {}
 
   // --- what the state tells
-  void SetNamespace(const std::string& name, PackedLabels labels);  // takes over their uses
+  // Takes over the uses of the labels.
+  void SetNamespace(const std::string& name, const PackedLabels& labels);
   void RemoveNamespace(std::string_view name);
   // The node's labels changed; nullptr: it is gone, and its pods do not count any more.
   void NodeChanged(NodeId node, const PackedLabels* labels);
@@ -210,6 +211,8 @@ class Terms {
   void AddTo(Sums& sums, NodeId node, int64_t by) const;
   void CountAfresh(Matcher& matcher) const;
   void ReplaceNamespace(const std::string& name, const PackedLabels* labels);
+  [[nodiscard]] std::string AuditCounts(const Matcher& matcher) const;
+  [[nodiscard]] std::string AuditCarriers(uint32_t id, const Matcher& matcher) const;
   void SetValue(Key& key, NodeId node, StringId label);
   void MoveCounts(uint32_t key, NodeId node, int64_t by);
   [[nodiscard]] const Matcher* Find(uint32_t id) const {
